@@ -21,6 +21,7 @@ use crate::engine::{Ready, board_fault};
 use crate::group::GroupState;
 use crate::identity::GroupRef;
 use crate::inline::InlineCollective;
+use crate::judging::judged;
 use crate::scan_scope::ScanScope;
 use crate::shared::{Shared, why};
 use crate::wait_error::Ended;
@@ -185,19 +186,28 @@ impl BoardWait<'_, '_, '_> {
         {
             self.stage.outcome = Some(Err(Box::new(Fault::Mismatch(mismatch))));
         }
-        let Some(board) = &self.group.board else { return };
-        if self.stage.outcome.is_none()
-            && let Some(error) = self.stage.inline.verdict(board, scope)
+        if let Some(error) = judged(self, |wait| wait.hindrance(scope), Self::moves)
+            && self.stage.outcome.is_none()
+            && let Some(board) = &mut self.group.board
         {
-            // What the gone have brought still counts.
-            self.look();
-            if self.stage.outcome.is_none()
-                && let Some(board) = &mut self.group.board
-            {
-                let error = self.stage.inline.lost(board, error);
-                self.fail(error);
-            }
+            let error = self.stage.inline.lost(board, error);
+            self.fail(error);
         }
+    }
+
+    /// What keeps the step at which it is from ever being over.
+    #[cold]
+    fn hindrance(&self, scope: ScanScope) -> Option<BoardError> {
+        let board = self.group.board.as_ref().filter(|_| self.stage.outcome.is_none())?;
+        self.stage.inline.verdict(board, scope)
+    }
+
+    /// Whether a look has brought it on.
+    #[cold]
+    fn moves(&mut self) -> bool {
+        let before = self.stage.inline.progress();
+        self.look();
+        self.stage.inline.progress() != before
     }
 
     #[cold]
@@ -504,3 +514,60 @@ impl Waiting for BoardCallWait<'_> {
 
 /// In so many polls the messages are looked at once.
 const POLLS_PER_PROGRESS: u32 = 32;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use landeck_board::LinesPlace;
+    use landeck_channel::Peer;
+    use landeck_collectives::{BoardStyle, Operation};
+    use landeck_memory::{Buffer, Bytes, Segment, SegmentPlan, SlotRecord, SlotState, ThreadMode};
+
+    use super::*;
+    use crate::board::Protocol;
+    use crate::context::WORLD_CONTEXT;
+    use crate::shared::Progress;
+
+    const CALL: u32 = 5;
+
+    fn set_state(segment: &Segment, slot: u32, state: SlotState) {
+        let record = SlotRecord { state, incarnation: 1, ..SlotRecord::default() };
+        segment.set_slot_record(slot, record);
+        segment.announce_membership();
+    }
+
+    #[test]
+    fn a_death_that_hinders_one_step_is_no_verdict_on_the_next() {
+        let segment = Segment::local(&SegmentPlan { guests: 0, ..SegmentPlan::new(1, 3) });
+        (0..3).for_each(|slot| set_state(&segment, slot, SlotState::Alive));
+        let lines: Vec<_> =
+            (0..3).map(|member| LinesPlace::of_world(segment.plan(), member)).collect();
+        let mut root = Board::open(&segment, segment.plan().world_board(), &lines, 0).unwrap();
+        let leaf = Shared::new(&segment, 1, ThreadMode::Single, Progress::Callers).unwrap();
+        let members: Arc<[Peer]> = (0..3).map(Peer).collect();
+        let of = GroupRef { context: WORLD_CONTEXT, members: &members, rank: 1 };
+        let mut data = [0u8; 8];
+        // SAFETY: the array outlives the operation, and nobody else uses it meanwhile.
+        let buffer = unsafe { Buffer::of_mut(&mut data) };
+        let inline = InlineCollective::new(Operation::Broadcast, 0, buffer, buffer, None, of);
+        let mut inline = inline.unwrap();
+        let mut engine = leaf.engine.enter().unwrap();
+        let Ready { group, endpoint, .. } = engine.ready(of).unwrap();
+        let (number, word) = group.board.as_mut().unwrap().begin(CALL);
+        inline.begin(number, word, BoardStyle::Each, Protocol::inline(false));
+        // A leaf that has no room yet needs all members, who give it. Room comes before the second look.
+        set_state(&segment, 2, SlotState::Dead);
+        let mut stage = Stage::of(&mut inline);
+        let mut wait = BoardWait { shared: &leaf, group, endpoint, stage: &mut stage };
+        assert!(wait.hindrance(ScanScope::All).is_some());
+        wait.judge(ScanScope::All);
+        assert!(wait.stage.inline.has_come());
+        assert!(wait.stage.outcome.is_none(), "a leaf needs its root alone");
+        let (number, word) = root.begin(CALL);
+        root.come(number, word, 0, Bytes::from(&[7u8; 8][..]));
+        wait.look();
+        assert!(matches!(stage.outcome, Some(Ok(()))));
+        assert_eq!(data, [7; 8]);
+    }
+}

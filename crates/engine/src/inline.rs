@@ -282,6 +282,11 @@ impl<'a> InlineCollective<'a> {
         self.has_come
     }
 
+    /// How far it is: whether this member has come, and how many members were seen to have come.
+    pub(crate) fn progress(&self) -> (bool, u32) {
+        (self.has_come, self.seen)
+    }
+
     /// Its number on the board.
     pub(crate) fn number(&self) -> u32 {
         self.number

@@ -55,6 +55,7 @@ mod fault;
 mod group;
 mod identity;
 mod inline;
+mod judging;
 mod message_steps;
 mod mismatch;
 mod operation;

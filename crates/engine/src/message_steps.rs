@@ -22,6 +22,7 @@ use crate::group::GroupState;
 use crate::group::driving::{Direct, Driving};
 use crate::group::host_boards::LocalBoard;
 use crate::group::plans::Prepared;
+use crate::judging::judged;
 use crate::mismatch::Mismatch;
 use crate::operation_state::{OperationState, Stepped};
 
@@ -389,19 +390,18 @@ impl MessageSteps {
         endpoint: &mut Endpoint<SharedMemory>,
         board: &mut Board,
     ) {
-        let error = loop {
-            let Some(steps) = &self.board_steps else { return };
-            let Some(error) = steps.verdict(&self.execution, board) else { return };
-            // The deposits of gone members still count. Behind them are other steps.
-            let moved = self.advance_steps(state, endpoint, Some(&mut *board), &mut { u64::MAX });
-            if state.has_ended() {
-                return;
-            }
-            if !moved {
-                break error;
-            }
-        };
-        let Some(steps) = &mut self.board_steps else { return };
+        let error = judged(
+            &mut (&mut *self, &mut *board),
+            |(all, board)| all.board_steps.as_ref()?.verdict(&all.execution, board),
+            |(all, board)| {
+                all.advance_steps(state, endpoint, Some(&mut **board), &mut { u64::MAX })
+                    && !state.has_ended()
+            },
+        );
+        let (Some(error), Some(steps)) = (error, &mut self.board_steps) else { return };
+        if state.has_ended() {
+            return;
+        }
         match steps.fail(board, error) {
             Ok(error) => {
                 state.go_empty_handed();

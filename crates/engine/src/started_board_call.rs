@@ -10,6 +10,7 @@ use crate::board_call::{BoardCall, BoardProgress, RefusedBlock};
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::group::GroupState;
+use crate::judging::judged;
 use crate::operation_state::{Message, OperationState, Stepped};
 use crate::oversize::{LongBlock, OversizeBlocks, PLACEHOLDER_BYTES};
 use crate::scan_scope::ScanScope;
@@ -180,15 +181,19 @@ impl StartedBoardCall {
         endpoint: &mut Endpoint<SharedMemory>,
         board: &mut Board,
     ) {
-        let advanced = loop {
-            let Some(error) = self.board_call.verdict(board, ScanScope::All) else { return };
-            match self.advance_at_board(state, endpoint, board, &mut { u64::MAX }) {
-                // It may have come to another step.
-                Ok(BoardProgress::Moved) => {}
-                Ok(BoardProgress::Waits) => break self.board_call.fail(board, error),
-                advanced => break advanced,
-            }
-        };
+        let mut advanced = Ok(BoardProgress::Waits);
+        let error = judged(
+            &mut (&mut *self, &mut *board),
+            |(steps, board)| steps.board_call.verdict(board, ScanScope::All),
+            |(steps, board)| {
+                advanced = steps.advance_at_board(state, endpoint, board, &mut { u64::MAX });
+                matches!(advanced, Ok(BoardProgress::Moved))
+            },
+        );
+        let Some(error) = error else { return };
+        if matches!(advanced, Ok(BoardProgress::Waits)) {
+            advanced = self.board_call.fail(board, error);
+        }
         self.advanced(state, endpoint, advanced);
     }
 

@@ -8,6 +8,7 @@ use crate::board::BoardError;
 use crate::board_call::{BoardCall, BoardProgress};
 use crate::call::Call;
 use crate::fault::Fault;
+use crate::judging::judged;
 use crate::oversize::long_instead;
 use crate::scan_scope::ScanScope;
 
@@ -76,15 +77,18 @@ impl Engine {
             *outcome = Some(Err(Fault::Mismatch(mismatch)));
             return;
         }
-        let error = loop {
-            let board = self.groups.get(&context).and_then(|group| group.board.as_ref());
-            let verdict = board.and_then(|board| board_call.verdict(board, scope));
-            let Some(error) = verdict else { return };
-            // The deposits of gone members still count. Behind them is another step.
-            if !self.poll_board_call(context, call, board_call, outcome) {
-                break error;
-            }
+        let verdict = |(engine, board_call, _): &(&mut Self, &mut BoardCall, &mut _)| {
+            let board = engine.groups.get(&context)?.board.as_ref()?;
+            board_call.verdict(board, scope)
         };
+        let error = judged(
+            &mut (&mut *self, &mut *board_call, &mut *outcome),
+            verdict,
+            |(engine, board_call, outcome)| {
+                engine.poll_board_call(context, call, board_call, outcome)
+            },
+        );
+        let Some(error) = error else { return };
         let board = self.groups.get_mut(&context).and_then(|group| group.board.as_mut());
         if let (None, Some(board)) = (&outcome, board)
             && let Err(error) = board_call.fail(board, error)
