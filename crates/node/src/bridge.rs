@@ -142,10 +142,14 @@ impl Bridge {
         // Peers are numbers of one host, and the other group may be on another one.
         let own: Vec<u64> = words_of(&segment, members);
         let suspect = other.as_ref().and_then(|other| other.peer);
+        let own = match &local {
+            Ok(_) => Ok(own),
+            Err(error) => Err(words_of(&segment, gone_in(members, error).as_slice())),
+        };
         let heard = other.map(|other| {
             let (between, rank) = other.meeting?;
             let view = between.talk(founding_of(between.context), between.members.clone());
-            exchange(&view, rank, tag, (local.is_err(), &own))
+            exchange(&view, rank, tag, own)
         });
         let local = local?;
         let told = tell(&local, leader, heard, suspect)?;
@@ -154,7 +158,10 @@ impl Bridge {
         let known = processes.iter().filter_map(|&process| peer_of(&segment, process));
         let remote: Arc<[Peer]> = known.collect();
         if told.context == NO_CONTEXT {
-            let death = local.gone_among(&[members, &remote], |died| died)?;
+            let death = match local.told_gone(&told.words)? {
+                None => local.gone_among(&[members], |died| died)?,
+                death => death,
+            };
             return Err(death.unwrap_or(GIVEN_UP.into()));
         }
         if remote.iter().any(|peer| members.contains(peer)) {
@@ -297,40 +304,57 @@ fn behind(is_second: bool, place: usize) -> i64 {
     i64::from(is_second) << 32 | place as i64
 }
 
-/// The message between two leaders: a new context, and a list. The context is [`NO_CONTEXT`] if
-/// creating the bridge has failed in one of the groups.
+/// The process whose end is the reason of an error among these members.
+fn gone_in(members: &[Peer], error: &Error) -> Option<Peer> {
+    match error.kind {
+        ErrorKind::PeerFailed { rank: Some(rank), .. } => members.get(rank).copied(),
+        _ => None,
+    }
+}
+
+/// The message between two leaders: a new context, and the list of a group. If creating the bridge has failed in one of
+/// the groups, the context is [`NO_CONTEXT`], and the list has the process whose end is the reason, or nothing.
 struct Told {
     context: u32,
     words: Vec<u64>,
 }
 
 /// Exchanges lists between two leaders and agrees on a context, the larger of their proposals. A
-/// leader whose group has failed reports this, since the other leader waits for it.
+/// leader whose group has failed reports this and why, since the other leader waits for it.
 fn exchange(
     between: &World,
     other: usize,
     tag: Tag,
-    (has_failed, own): (bool, &[u64]),
+    own: std::result::Result<Vec<u64>, Vec<u64>>,
 ) -> Result<Told> {
-    let proposal = match has_failed {
-        true => NO_CONTEXT,
-        false => {
+    let proposal = match own {
+        Err(_) => NO_CONTEXT,
+        Ok(_) => {
             between.await_number()?;
             between.shared.engine.enter()?.new_context()
         }
     };
-    let words: Vec<u64> = [u64::from(proposal)].iter().chain(own).copied().collect();
+    let has_no_number = own.is_ok() && proposal == NO_CONTEXT;
+    let list = match own {
+        Ok(_) if has_no_number => Vec::new(),
+        Ok(list) | Err(list) => list,
+    };
+    let words: Vec<u64> = [u64::from(proposal)].into_iter().chain(list).collect();
     let mut theirs = between.scope(|scope| {
         let send = scope.send(&words, other, tag)?;
         let theirs = between.receive_vec::<u64>(other, tag)?.0;
         send.wait().map(|_| theirs)
     })?;
     let answer = if theirs.is_empty() { NO_CONTEXT } else { theirs.remove(0) as u32 };
-    let context = if answer == NO_CONTEXT { NO_CONTEXT } else { proposal.max(answer) };
+    let has_failed = proposal == NO_CONTEXT || answer == NO_CONTEXT;
+    let context = if has_failed { NO_CONTEXT } else { proposal.max(answer) };
     if context != proposal {
         between.shared.engine.enter()?.keep_context(proposal);
     }
-    Ok(Told { context: if has_failed { NO_CONTEXT } else { context }, words: theirs })
+    if has_no_number {
+        return Err(ErrorKind::TooManyGroups.into());
+    }
+    Ok(Told { context, words: theirs })
 }
 
 /// Broadcasts to the leader's group what the other leader sent, or which leader did not answer.
@@ -342,12 +366,17 @@ fn tell(
     heard: Option<Result<Told>>,
     suspect: Option<Peer>,
 ) -> Result<Told> {
-    let words = words_of(&local.shared.segment, suspect.as_slice());
-    let nothing = Told { context: NO_CONTEXT, words };
+    let nothing = |suspect: Option<Peer>| Told {
+        context: NO_CONTEXT,
+        words: words_of(&local.shared.segment, suspect.as_slice()),
+    };
     let (mut told, trouble) = match heard {
         Some(Ok(heard)) => (heard, None),
-        Some(Err(error)) => (nothing, Some(error)),
-        None => (nothing, None),
+        Some(Err(error)) => {
+            let is_gone = matches!(error.kind, ErrorKind::PeerFailed { .. });
+            (nothing(suspect.filter(|_| is_gone)), Some(error))
+        }
+        None => (nothing(None), None),
     };
     let mut head: [u64; HEAD_WORDS] = [u64::from(told.context), told.words.len() as u64];
     let sent = local.broadcast(&mut head, leader).and_then(|()| {

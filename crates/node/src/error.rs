@@ -447,11 +447,19 @@ pub enum ErrorKind {
     /// This process is not a member of the world.
     #[error("this process is no member of the world: only members call its collective operations")]
     NotAMember,
-    /// The job has no number left for a new world.
+    /// The member that names a new world has no number for it.
     #[error(
-        "this job has made {NUMBERS} worlds on this host, and no number is left for another one: end it and start it anew"
+        "there is no number for another world: the job has used up all {NUMBERS}, or landeckd has brought none for 10 s. Try again, or start the job anew"
     )]
     TooManyGroups,
+    /// Another member gave up the making of a world, because of something that concerns it alone.
+    #[error("rank {rank}{host} gave up the making of this world: its own error says why")]
+    GivenUp {
+        /// The rank.
+        rank: usize,
+        /// The words ` on n1` for the host of that rank; empty if the job has one host.
+        host: String,
+    },
     /// A rank was named twice.
     #[error("rank {rank} is named twice: name each member of the new world once")]
     RankTwice {

@@ -210,7 +210,7 @@ impl World {
         }
         let offers: Vec<Offer> = records.iter().map(|record| record.offer).collect();
         let context = offers.iter().map(|offer| offer.context).max().unwrap_or(0);
-        if context == 0 || offers.len() != self.size() {
+        if context == 0 {
             self.quarantine(setting)?;
             return Err(ErrorKind::TooManyGroups.into());
         }
@@ -225,24 +225,26 @@ impl World {
         let (answer, makers) = (Tag(tag.0 | ANSWER), &[&self.members[..]][..]);
         if self.rank() != 0 {
             self.send(own, 0, tag)?;
-            let records = self.receive_from_maker(0, answer, makers)?;
-            return match records.is_empty() {
-                true => Err(self
-                    .gone_among(makers, |_| true)?
-                    .unwrap_or(ErrorKind::TooManyGroups.into())),
-                false => Ok(records),
+            let told = self.receive_from_maker(0, answer, makers)?;
+            return match told.len() == self.size() * RECORD_WORDS {
+                true => Ok(told),
+                false => Err(self.given_up(0, &told)?),
             };
         }
         let mut records = Ok(own.to_vec());
         for rank in 1..self.size() {
             match (&mut records, self.receive_from_maker(rank, tag, makers)) {
-                (Ok(records), Ok(record)) => records.extend(record),
+                (Ok(records), Ok(record)) if record.len() == RECORD_WORDS => records.extend(record),
+                (failed @ Ok(_), Ok(_)) => *failed = Err(self.given_up(rank, &[])?),
                 (failed, Err(error)) if failed.is_ok() => *failed = Err(error),
                 _ => {}
             }
         }
         // If a member is gone, the other members are told, since they wait for this process alone.
-        let told = records.as_deref().unwrap_or_default();
+        let told = match &records {
+            Ok(records) => records,
+            Err(_) => &self.words_of_gone(makers)?,
+        };
         let mut answered = Ok(());
         for rank in 1..self.size() {
             answered = self.send(told, rank, answer).and(answered);
@@ -533,6 +535,10 @@ impl World {
                 ranks.iter().map(|&rank| engine.offer_of(self.context, rank as u32)).collect();
             drop(engine);
             let context = offers.iter().map(|offer| offer.context).max().unwrap_or(0);
+            if context == 0 {
+                self.quarantine(setting)?;
+                return Err(ErrorKind::TooManyGroups.into());
+            }
             let left: Vec<u32> = ranks.iter().map(|&rank| rank as u32).collect();
             let shape = self.clusters()?.among(&left).map_err(ErrorKind::Clusters)?;
             self.found(context, &ranks, offers, shape, setting)

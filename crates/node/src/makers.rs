@@ -4,14 +4,20 @@
 //! those that it still owes. So a death among the makers ends every wait for any of them, and no maker waits for one
 //! that has given up.
 
+use std::time::Duration;
+
 use landeck_kernel::{Failure, Peer};
-use landeck_memory::room;
+use landeck_memory::{Operation, WaitRecord, room};
 use landeck_wire::Tag;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::loan::Loaned;
+use crate::peers::{PROCESS_WORDS, from_words, peer_of, process_of, to_words};
 use crate::world::World;
-use landeck_engine::{Engine, WaitError};
+use landeck_engine::{Engine, WaitError, deadline_ns};
+
+/// How long a maker that another one has told of a process's end waits until its own host knows of that.
+const KNOWN_WITHIN: Duration = Duration::from_secs(10);
 
 impl World {
     /// Returns an error if the members can no longer create a world by collective operations of
@@ -73,19 +79,116 @@ impl World {
         makers: &[&[Peer]],
         matters: impl Fn(bool) -> bool,
     ) -> Result<Option<Error>> {
+        let found = self.first_gone(makers, matters)?;
+        Ok(found.map(|(peer, died)| self.gone(peer, died)))
+    }
+
+    /// The words by which a maker that gives up tells the others which process is gone; none if it has another reason.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Thread`].
+    pub(crate) fn words_of_gone(&self, makers: &[&[Peer]]) -> Result<Vec<u64>> {
+        let gone = self.first_gone(makers, |_| true)?;
+        let words = gone.map(|(peer, _)| to_words(process_of(&self.shared.segment, peer)));
+        Ok(words.into_iter().flatten().collect())
+    }
+
+    /// Returns why creating the world failed at another maker, which has told these words. The host of this process may
+    /// hear of the end that they tell of a moment later: until then it does not know the cause. `None` if they
+    /// name no process.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Ended`], [`crate::ErrorKind::Thread`].
+    pub(crate) fn told_gone(&self, words: &[u64]) -> Result<Option<Error>> {
+        let process = words.first_chunk::<PROCESS_WORDS>().map(|&words| from_words(words));
+        let peer = process.and_then(|process| peer_of(&self.shared.segment, process));
+        let Some(peer) = peer else { return Ok(None) };
+        self.shared.engine.enter()?.refresh_from_records();
+        let record = WaitRecord { operation: Operation::Wait, ..WaitRecord::default() };
+        let until = deadline_ns(Some(KNOWN_WITHIN));
+        let known = self.shared.wait_until(&record, until, |engine| {
+            engine.refresh();
+            engine.is_gone(peer)
+        });
+        match known {
+            Ok(died) => Ok(Some(self.gone(peer, died))),
+            Err(WaitError::TimedOut) => Ok(None),
+            Err(error) => Err(self.error(error, None)),
+        }
+    }
+
+    /// The error if another maker has given up, which has told these words.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Ended`], [`crate::ErrorKind::Thread`].
+    pub(crate) fn given_up(&self, rank: usize, words: &[u64]) -> Result<Error> {
+        let host = self.shared.segment.on_host(self.peer(rank)?.0);
+        let given_up = ErrorKind::GivenUp { rank, host };
+        Ok(self.told_gone(words)?.unwrap_or(given_up.into()))
+    }
+
+    fn first_gone(
+        &self,
+        makers: &[&[Peer]],
+        matters: impl Fn(bool) -> bool,
+    ) -> Result<Option<(Peer, bool)>> {
         let mut engine = self.shared.engine.enter()?;
         engine.refresh_from_records();
         let gone = |&peer: &Peer| engine.is_gone(peer).map(|died| (peer, died));
         let mut gone = makers.iter().copied().flatten().filter_map(gone);
-        let found = gone.find(|&(_, died)| matters(died));
-        drop(engine);
-        Ok(found.map(|(peer, died)| {
-            self.error(WaitError::Failure(Failure::PeerGone { peer, died }), None)
-        }))
+        Ok(gone.find(|&(_, died)| matters(died)))
+    }
+
+    fn gone(&self, peer: Peer, died: bool) -> Error {
+        self.error(WaitError::Failure(Failure::PeerGone { peer, died }), None)
     }
 }
 
 fn death_among(engine: &mut Engine, context: u32, makers: &[&[Peer]]) -> Option<Failure> {
     engine.refresh();
     makers.iter().find_map(|group| engine.death_among(context, group))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::thread;
+
+    use landeck_engine::Shared;
+    use landeck_engine::context::WORLD_CONTEXT;
+    use landeck_memory::{Segment, SegmentPlan, SlotRecord, SlotState, ThreadMode};
+
+    use super::*;
+    use crate::progress::Progress;
+
+    fn set_state(segment: &Segment, slot: u32, state: SlotState) {
+        let record = SlotRecord { state, status: 9, incarnation: 1, ..SlotRecord::default() };
+        segment.set_slot_record(slot, record);
+        segment.announce_membership();
+    }
+
+    #[test]
+    fn a_maker_that_is_told_of_an_end_knows_its_cause_as_soon_as_its_host_does() {
+        let segment = Segment::local(&SegmentPlan { guests: 0, ..SegmentPlan::new(1, 3) });
+        (0..3).for_each(|slot| set_state(&segment, slot, SlotState::Alive));
+        let shared = Shared::new(&segment, 1, ThreadMode::Single, Progress::Callers);
+        let members = (0..3).map(Peer).collect();
+        let world = World::new(Arc::new(shared.unwrap()), WORLD_CONTEXT, members);
+        let other_reason = world.given_up(0, &[]).unwrap();
+        assert!(matches!(other_reason.kind, ErrorKind::GivenUp { rank: 0, .. }));
+        let told = to_words(process_of(&segment, Peer(2)));
+        assert!(world.words_of_gone(&[&world.members]).unwrap().is_empty());
+        let host = thread::spawn({
+            let segment = segment.clone();
+            move || {
+                thread::sleep(Duration::from_millis(20));
+                set_state(&segment, 2, SlotState::Dead);
+            }
+        });
+        let end = world.given_up(0, &told).unwrap();
+        assert!(matches!(end.kind, ErrorKind::PeerFailed { rank: Some(2), .. }));
+        assert!(end.to_string().contains("was killed by signal 9"), "{end}");
+        assert_eq!(world.words_of_gone(&[&world.members]).unwrap(), told);
+        host.join().unwrap();
+    }
 }

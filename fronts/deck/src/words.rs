@@ -98,6 +98,7 @@ pub(crate) fn of(error: &ErrorKind) -> String {
         | ErrorKind::NoBoard
         | ErrorKind::NotAMember
         | ErrorKind::TooManyGroups
+        | ErrorKind::GivenUp { .. }
         | ErrorKind::NoDaemon(_)
         | ErrorKind::Excluded => text.replace("world", "group"),
         _ => text,

@@ -205,6 +205,7 @@ fn in_words_of_mpi(error: &landeck::ErrorKind) -> String {
         | ErrorKind::NoBoard
         | ErrorKind::NotAMember
         | ErrorKind::TooManyGroups
+        | ErrorKind::GivenUp { .. }
         | ErrorKind::NoDaemon(_)
         | ErrorKind::RankTwice { .. }
         | ErrorKind::Clusters(_)
