@@ -195,7 +195,7 @@ impl BoardWait<'_, '_, '_> {
         }
     }
 
-    /// What keeps the step at which it is from ever being over.
+    /// The reason why the step at which it is can never be over.
     #[cold]
     fn hindrance(&self, scope: ScanScope) -> Option<BoardError> {
         let board = self.group.board.as_ref().filter(|_| self.stage.outcome.is_none())?;

@@ -28,6 +28,7 @@ const MESSAGES_AT_ONCE: u32 = 8;
 /// The most looks before sleep that find something: more than a channel holds, unless it is filled meanwhile.
 const LOOKS_BEFORE_SLEEP: u32 = 1 << 12;
 
+mod joint_contexts;
 mod mailboxes;
 mod membership;
 mod network;
@@ -224,7 +225,15 @@ impl<N: Channel> Endpoint<N> {
     #[inline]
     fn check(&mut self, to: Peer, context: u32) -> Result<(), Failure> {
         self.refresh();
-        self.core.membership.check(to, context)
+        self.core.membership.check(to, context).map_err(|failure| self.refused(context, failure))
+    }
+
+    #[cold]
+    fn refused(&mut self, context: u32, failure: Failure) -> Failure {
+        if self.is_joint(context) {
+            self.end_jointly(context, failure.clone());
+        }
+        failure
     }
 
     #[cold]
@@ -643,6 +652,7 @@ impl<N: Channel> Endpoint<N> {
             }
             any = true;
         }
+        self.hear_of_departures();
         any | (self.core.has_slept_in_vain() && self.offer_backlog())
     }
 

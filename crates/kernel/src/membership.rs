@@ -38,8 +38,9 @@ pub(crate) struct Membership {
     pub(crate) unacknowledged: HashSet<u32>,
     /// The members of each context, unless they are all processes of the first world.
     pub(crate) contexts: HashMap<u32, Vec<Peer>>,
-    /// The contexts in which everything ends when one of their members dies.
-    pub(crate) joint: HashSet<u32>,
+    /// The contexts in which everything ends with the first operation that needs a member that is gone; and the
+    /// departure with which one of them has ended.
+    pub(crate) joint: HashMap<u32, Option<Failure>>,
     /// Members that are gone although another process has their slot.
     pub(crate) succession: Succession,
     pub(crate) revoked: HashSet<u32>,
@@ -72,7 +73,7 @@ impl Membership {
             far_contexts: Vec::new(),
             unacknowledged: HashSet::new(),
             contexts: HashMap::new(),
-            joint: HashSet::new(),
+            joint: HashMap::new(),
             succession: Succession::default(),
             revoked: HashSet::new(),
         }
@@ -132,7 +133,7 @@ impl Membership {
         if self.revoked.contains(&context) {
             return Err(Failure::Revoked);
         }
-        let failure = self.joint_death(context).or_else(|| self.failure_of(context, to));
+        let failure = self.joint_end(context).or_else(|| self.failure_of(context, to));
         failure.map_or(Ok(()), Err)
     }
 
@@ -172,18 +173,16 @@ impl Membership {
         failures.find(|failure| !failure.is_departure())
     }
 
-    /// The death with which everything in this context has ended.
-    pub(crate) fn joint_death(&self, context: u32) -> Option<Failure> {
-        if !self.joint.contains(&context) {
-            return None;
-        }
-        self.death_among(context, self.contexts.get(&context)?)
+    /// The death or departure with which everything in this context has ended.
+    pub(crate) fn joint_end(&self, context: u32) -> Option<Failure> {
+        let departure = self.joint.get(&context)?;
+        departure.clone().or_else(|| self.death_among(context, self.contexts.get(&context)?))
     }
 
     /// The reason why an operation that goes on can never complete. A receive from any source has none of its own.
     pub(crate) fn failure_of_work(&self, work: &Work) -> Option<Failure> {
-        if let Some(death) = work.context().and_then(|context| self.joint_death(context)) {
-            return Some(death);
+        if let Some(end) = work.context().and_then(|context| self.joint_end(context)) {
+            return Some(end);
         }
         // Transfers with a former process of a slot ended when its end was seen.
         let context = match work {

@@ -1,4 +1,4 @@
-//! Contexts that end with the first death among their members: nobody waits for one that has given up because of it.
+//! Joint contexts: no member waits for one that has given up because a third one is gone.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how the helpers of a test report")]
 
@@ -40,7 +40,7 @@ fn two() -> (Watchdog, Segment, [End; 2]) {
         let members = [0, 1, THIRD].map(Peer).to_vec();
         end.set_members(JOINT, members.clone());
         end.set_members(OTHER, members);
-        end.end_with_first_death(JOINT);
+        end.make_joint(JOINT);
         end
     });
     (Watchdog::start(Duration::from_secs(200)), segment, ends)
@@ -110,6 +110,40 @@ fn messages_that_were_sent_before_the_death_still_count() {
         assert!(receiver.take(id).unwrap().result.is_ok());
     }
     assert_eq!(into, [[1, 2, 3]; 2]);
+}
+
+#[test]
+fn the_member_that_needs_the_departed_tells_those_that_wait_for_itself() {
+    for is_receive in [true, false] {
+        let (_watchdog, segment, [mut first, mut second]) = two();
+        let into = [0u8; 3];
+        let waits = second.receive(from_first(JOINT, 1), area(&into));
+        let other = second.receive(from_first(OTHER, 1), area(&into));
+        set_state(&segment, THIRD, SlotState::Departed);
+        second.progress_thoroughly();
+        assert_eq!(second.verdict(waits), None);
+        assert!(!second.is_done(waits), "the first may do without the departed");
+        let departed = |failure: &Failure| {
+            matches!(failure, Failure::PeerGone { peer: Peer(THIRD), died: false })
+        };
+        if is_receive {
+            let wanted = Wanted { context: JOINT, source: Some(THIRD), tag: Some(1) };
+            let needs = first.receive(wanted, area(&into));
+            assert_eq!(first.verdict_of_look(needs), None);
+            assert!(departed(&first.take(needs).unwrap().result.unwrap_err()));
+        } else {
+            assert!(departed(&first.send(Peer(THIRD), JOINT, 1, area(&[1])).unwrap_err()));
+        }
+        // The first makes no further call.
+        while !second.is_done(waits) {
+            second.progress_thoroughly();
+        }
+        assert!(departed(&second.take(waits).unwrap().result.unwrap_err()));
+        let later = second.receive(from_first(JOINT, 2), area(&into));
+        assert_eq!(second.verdict_of_look(later), None);
+        assert!(departed(&second.take(later).unwrap().result.unwrap_err()));
+        assert!(!second.is_done(other));
+    }
 }
 
 #[test]

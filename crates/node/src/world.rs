@@ -150,9 +150,9 @@ impl World {
     /// Returns a world of the same members with a context of its own, for a library built upon this
     /// world: its messages never match those of this world. Creating it needs no agreement and no
     /// memory. It supports messages only, no collective operations. All its members stand together:
-    /// when one of them dies, all messages in it end with [`ErrorKind::PeerFailed`], which names the
-    /// dead, also those between the living. A member that gives up because of the dead leaves no
-    /// other one waiting.
+    /// when one of them dies, or has left and is needed, all messages in it end with
+    /// [`ErrorKind::PeerFailed`], which names that member, also those between the others. A member
+    /// that gives up because of it leaves no other one waiting. Tags are below 2^31.
     ///
     /// # Errors
     /// [`ErrorKind::Thread`].
@@ -160,7 +160,7 @@ impl World {
         let context = inside_of(self.context);
         let mut engine = self.shared.engine.enter()?;
         engine.set_members_of(context, self.context, self.members.to_vec());
-        engine.end_with_first_death(context);
+        engine.make_joint(context);
         drop(engine);
         Ok(self.part(context, self.members.clone()))
     }

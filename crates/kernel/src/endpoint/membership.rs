@@ -5,7 +5,7 @@ use landeck_board::{is_revoked, needs_of_first_world};
 use landeck_channel::{Channel, Peer};
 use landeck_memory::{End, FarProcess, SlotState};
 
-use super::{Endpoint, LOOKS_BEFORE_SLEEP};
+use super::Endpoint;
 use crate::failure::Failure;
 use crate::matching::Wanted;
 use crate::membership::{Board, Membership};
@@ -40,10 +40,9 @@ impl<N: Channel> Endpoint<N> {
         self.core.membership.set_members(context, members);
     }
 
-    /// From now on everything in a context ends when one of its members dies: an operation that needs only the living may
-    /// be one that they have given up because of the dead.
-    pub fn end_with_first_death(&mut self, context: u32) {
-        self.core.membership.joint.insert(context);
+    /// Makes a context a joint one: see [`super::joint_contexts`].
+    pub fn make_joint(&mut self, context: u32) {
+        self.core.membership.joint.entry(context).or_default();
     }
 
     /// Sets the place of the shared words that tell of a context's revocation, and the context that is revoked with it.
@@ -280,7 +279,7 @@ impl<N: Channel> Endpoint<N> {
     }
 
     /// Ends every request that depends on a process that is gone.
-    fn fail_hopeless(&mut self) {
+    pub(super) fn fail_hopeless(&mut self) {
         if !self.core.membership.joint.is_empty() {
             self.take_what_has_arrived();
         }
@@ -293,21 +292,14 @@ impl<N: Channel> Endpoint<N> {
         }
     }
 
-    /// What living members have sent still counts in a context that ends with the first death.
-    fn take_what_has_arrived(&mut self) {
-        for _ in 0..LOOKS_BEFORE_SLEEP {
-            if !self.near.poll_thoroughly(&mut self.core) {
-                break;
-            }
-        }
-        if let Some(network) = &mut self.far {
-            network.poll_thoroughly(&mut self.core);
-        }
-    }
-
     fn fail_if_hopeless(&mut self, id: RequestId, patience: Patience) {
         let Some(work) = self.core.requests.get(id) else { return };
         let Some(failure) = self.core.membership.failure_of_work(work) else { return };
+        if let Some(context) = work.context().filter(|&context| self.is_joint(context)) {
+            self.core.end(id, Work::failed(failure.clone()));
+            self.end_jointly(context, failure);
+            return;
+        }
         let is_posted = matches!(work, Work::Posted { .. });
         if !(is_posted && patience == Patience::OfLooks && failure.is_departure()) {
             self.core.end(id, Work::failed(failure));
@@ -395,8 +387,8 @@ impl<N: Channel> Endpoint<N> {
         }
         match wanted.source {
             Some(source) => {
-                let death = membership.joint_death(wanted.context);
-                death.or_else(|| membership.failure_of(wanted.context, Peer(source)))
+                let end = membership.joint_end(wanted.context);
+                end.or_else(|| membership.failure_of(wanted.context, Peer(source)))
             }
             None => membership.failure_of_anybody(wanted.context, self.core.slot),
         }
