@@ -428,20 +428,23 @@ impl HostPart {
         }
     }
 
+    /// Takes what the guardian reports. What has happened is told before the ends of processes: if it ends the job, the
+    /// word of that comes first, and no call elsewhere fails because of a process that ended with its job.
     fn take_guardian_event(&mut self, event: Event) {
+        let mut ended = Vec::new();
         match event {
             Event::Started { slot, pid, .. } => {
                 self.running.insert(slot, pid);
                 self.stopped.remove(&slot);
             }
             Event::NotStarted { slot, again: None, .. } => {
-                self.tell_end(slot, 0, SlotRecord::UNKNOWN_STATUS);
+                ended.push((slot, 0, SlotRecord::UNKNOWN_STATUS));
             }
             Event::NotStarted { .. } => {}
             Event::Ended { slot, pid, status, .. } => {
                 self.running.remove(&slot);
                 self.read_rest(slot);
-                self.tell_end(slot, pid, status);
+                ended.push((slot, pid, status));
             }
             Event::Stopped { slot } => drop(self.stopped.insert(slot)),
             Event::Continued { slot } => drop(self.stopped.remove(&slot)),
@@ -450,13 +453,15 @@ impl HostPart {
             Event::GuardianGone => {
                 self.all_ended = true;
                 index::forget(HostId(self.segment().plan().host));
-                for (slot, pid) in std::mem::take(&mut self.running) {
-                    self.tell_end(slot, pid, libc::SIGKILL);
-                }
+                let killed = std::mem::take(&mut self.running).into_iter();
+                ended.extend(killed.map(|(slot, pid)| (slot, pid, libc::SIGKILL)));
             }
         }
         let happened = self.witness.understand(event);
         self.events.extend(happened.map(PartEvent::Happened));
+        for (slot, pid, status) in ended {
+            self.tell_end(slot, pid, status);
+        }
     }
 
     /// Queues the end of the process of a slot for all hosts.
