@@ -209,6 +209,10 @@ impl<C: Channel, R: Rule> Channel for Faulty<C, R> {
         self.inner.ask_for_group_numbers();
     }
 
+    fn tell_departure(&mut self) {
+        self.inner.tell_departure();
+    }
+
     fn leave(&mut self) {
         self.inner.leave();
     }

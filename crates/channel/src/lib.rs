@@ -285,6 +285,10 @@ pub trait Channel: Send {
     /// Asks the daemon for further numbers of groups. Channels without a daemon have nothing to do.
     fn ask_for_group_numbers(&mut self) {}
 
+    /// Tells the daemon of this host that this process has left the job: behind its goodbye, and when the agent has been
+    /// told.
+    fn tell_departure(&mut self) {}
+
     /// Says goodbye to all peers, behind everything that was sent: this process sends nothing more. It may end when
     /// nothing is unsent ([`Channel::has_unsent`]).
     fn leave(&mut self);

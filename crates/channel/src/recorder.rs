@@ -181,6 +181,10 @@ impl<C: Channel> Channel for Recorder<C> {
         self.inner.ask_for_group_numbers();
     }
 
+    fn tell_departure(&mut self) {
+        self.inner.tell_departure();
+    }
+
     fn leave(&mut self) {
         self.inner.leave();
     }

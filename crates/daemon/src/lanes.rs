@@ -31,7 +31,7 @@ use crate::process_socket::ProcessSocket;
 use crate::reactor::Reactor;
 use crate::trunks::Trunks;
 
-mod guests;
+mod leavers;
 mod names;
 mod processes;
 mod relays;
@@ -83,11 +83,12 @@ pub(crate) enum LanesEvent {
         /// The process.
         process: ProcessId,
     },
-    /// A guest of this host has ended. The guardian reports only the processes that it has started.
-    GuestEnded {
+    /// A process of this host has left and runs on, or a guest has ended. The guardian reports only the ends of the
+    /// processes that it has started.
+    Ended {
         /// The job.
         job: JobId,
-        /// The guest.
+        /// The process.
         process: ProcessId,
         /// How it has ended.
         end: ProcessEnd,
@@ -200,7 +201,7 @@ pub(crate) struct Lanes {
     awaited: Vec<AwaitedSecret>,
     reports: Vec<BrokenReport>,
     names: names::NamesAsked,
-    leaving: guests::LeavingGuests,
+    leaving: leavers::Leavers,
     relays: relays::RelayDials,
     /// The hosts none of whose addresses was reached, and which reached none of this host, with the time of that.
     unreached: BTreeMap<HostNumber, Duration>,
@@ -234,7 +235,7 @@ impl Lanes {
             awaited: Vec::new(),
             reports: Vec::new(),
             names: names::NamesAsked::default(),
-            leaving: guests::LeavingGuests::default(),
+            leaving: leavers::Leavers::default(),
             relays: relays::RelayDials::default(),
             unreached: BTreeMap::new(),
             events: Vec::new(),
@@ -424,7 +425,7 @@ impl Lanes {
         let outputs = self.machine_of_lanes.look(now);
         self.perform(tools, outputs, None);
         self.judge_reports(tools);
-        self.look_at_leaving_guests(tools);
+        self.look_at_leavers(tools);
     }
 
     /// When [`Lanes::tick`] is due.

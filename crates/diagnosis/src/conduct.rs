@@ -124,7 +124,7 @@ pub(crate) fn lasting<'a>(before: &Picture, member: &'a Member) -> Option<&'a Ob
 impl Reader<'_> {
     fn conduct(&mut self, member: &Member) -> Conduct {
         match member.record.state {
-            SlotState::Departed => return Conduct::Left,
+            SlotState::Left | SlotState::Departed => return Conduct::Left,
             SlotState::Dead => return Conduct::Dead,
             _ if !member.is_seen => return Conduct::Unseen,
             SlotState::Free | SlotState::Reserved => return Conduct::Runs,

@@ -12,6 +12,7 @@ pub(crate) enum SlotStateForm {
     Alive,
     Departed,
     Dead,
+    Left,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -26,6 +27,7 @@ pub(crate) struct SlotRecordForm {
     // The role of the process says it.
     #[serde(skip)]
     replaces: Option<Replaced>,
+    returns: u32,
 }
 
 #[derive(Serialize, Deserialize)]

@@ -435,7 +435,7 @@ impl Member {
     /// The activity of the process, in one word.
     pub fn doing(&self) -> Doing {
         match self.record.state {
-            SlotState::Departed => return Doing::Left,
+            SlotState::Left | SlotState::Departed => return Doing::Left,
             SlotState::Dead => return Doing::Dead,
             _ if !self.is_seen => return Doing::Unseen,
             SlotState::Free | SlotState::Reserved => return Doing::Expected,

@@ -648,7 +648,7 @@ impl Words<'_> {
         match whom {
             [one] => {
                 self.member(*one).map_or_else(String::new, |member| match member.record.state {
-                    SlotState::Departed => "has left".to_owned(),
+                    SlotState::Left | SlotState::Departed => "has left".to_owned(),
                     _ => how_dead(member),
                 })
             }

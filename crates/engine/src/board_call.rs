@@ -451,19 +451,38 @@ fn keep_own(buffers: &CallBuffers<'_>, from: Cells, into: Cells) {
     }
 }
 
+/// The loss for which a member brings nothing at a board: a death or a revocation. A member that lives brings nothing
+/// because another one has left.
+#[cold]
+pub(crate) fn loss_behind(
+    endpoint: &Endpoint<SharedMemory>,
+    place: &GroupIdentity,
+    error: &BoardError,
+) -> Option<Failure> {
+    let members = &place.members;
+    endpoint.failure_of_group(place.context, members).or_else(|| match error {
+        BoardError::Gone(member) => {
+            let peer = members.get(*member as usize)?;
+            let loss = |&peer: &Peer| endpoint.recorded_loss(place.context, peer);
+            loss(peer).or_else(|| members.iter().find_map(loss))
+        }
+        _ => None,
+    })
+}
+
 /// The fault that a failure at the board is for the caller.
 #[cold]
 pub(crate) fn fault_of(
     error: BoardError,
     operation: Operation,
     place: &GroupIdentity,
-    death: Option<Failure>,
+    loss: Option<Failure>,
 ) -> Fault {
     let peer = |member: u32| place.members.get(member as usize).copied().unwrap_or(Peer(member));
     match error {
         BoardError::Gone(member) => {
             let gone = Failure::PeerGone { peer: peer(member), died: false };
-            Fault::Failure(death.unwrap_or(gone))
+            Fault::Failure(loss.unwrap_or(gone))
         }
         BoardError::Different(difference) => {
             Fault::Mismatch(Mismatch::at_board(difference, place.member))

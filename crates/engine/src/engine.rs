@@ -17,9 +17,11 @@ use landeck_wire::ContextId;
 
 use crate::WaitError;
 use crate::board::BoardError;
-use crate::board_call::fault_of;
+use crate::board_call::{fault_of, loss_behind};
 use crate::call::Call;
-use crate::context::{WORLD_CONTEXT, collective_context, contexts_beside};
+use crate::context::{
+    NAMES_CONTEXT, WORLD_CONTEXT, collective_context, contexts_beside, founding_of,
+};
 use crate::fault::Fault;
 use crate::group::GroupState;
 use crate::group::table::{GroupTable, group_of};
@@ -33,6 +35,7 @@ use crate::table::{CollectiveId, Table};
 use landeck_channel::incast::Incast;
 
 mod board_calls;
+mod departures;
 mod groups;
 mod message_agreement;
 mod mismatches;
@@ -152,6 +155,8 @@ impl Engine {
         for context in contexts_beside(WORLD_CONTEXT) {
             endpoint.set_members(context, world.to_vec());
         }
+        // A group may be made under a name by processes that have left the first world, and come for that.
+        endpoint.wait_for_leavers_in(founding_of(NAMES_CONTEXT));
         let mut engine = Self {
             segment: segment.clone(),
             places: Places::in_segment(segment),
@@ -299,7 +304,7 @@ impl Engine {
         let failure = self.failure_in(of.context, of.members);
         // The fields one by one: the group is looked up once.
         let group = group_of(&self.segment, &self.places, &self.room, &mut self.groups, of)?;
-        let group = group.ready(failure)?;
+        let group = group.ready(failure, &self.endpoint)?;
         Ok(Ready { group, endpoint: &mut self.endpoint, is_idle: self.running.is_idle() })
     }
 
@@ -421,6 +426,7 @@ impl Engine {
             Some(Ok(())) => Ok(None),
             Some(Err(fault)) => {
                 let fault = fault.clone();
+                self.spread_departure(context, running.signature(), &fault);
                 Err(self.explained(context, fault))
             }
             None => Ok(Some(self.running.insert(Box::new(running)))),
@@ -582,6 +588,7 @@ impl Engine {
             }
         }
         if moved {
+            self.spread_departures();
             self.running.retire();
         }
         moved
@@ -760,7 +767,15 @@ impl Engine {
         if let Some(running) = self.running.get_mut(id) {
             let group = self.groups.get_mut(&running.place().context);
             running.judge(&mut self.endpoint, group.and_then(GroupState::any_board_mut));
+            let context = running.place().context;
+            let goes_on = running.outcome().is_none();
+            self.spread_departures();
             self.running.retire();
+            let told =
+                |group: &GroupState| group.departure.is_some() || group.has_alarm(&self.endpoint);
+            if goes_on && self.groups.get(&context).is_some_and(told) {
+                self.look_for_mismatches();
+            }
         }
     }
 
@@ -866,6 +881,8 @@ impl Engine {
                 group.mismatch = Some(mismatch);
                 group.tell_all(&mut self.endpoint, &mismatch);
                 self.fail_all(context, &Fault::Mismatch(mismatch));
+            } else if group.departure.is_some() {
+                self.end_without_leaver(context);
             } else if let Some(running) = self.running.get_mut(id) {
                 running.remark_if_long(&mut self.endpoint);
             }
@@ -883,8 +900,8 @@ pub(crate) fn board_fault(
 ) -> Fault {
     // Another member may have said on the board who is gone before this process heard of it.
     endpoint.refresh_from_records();
-    let death = endpoint.failure_of_group(group.place.context, &group.place.members);
-    let fault = fault_of(error, operation, &group.place, death);
+    let loss = loss_behind(endpoint, &group.place, &error);
+    let fault = fault_of(error, operation, &group.place, loss);
     if let Fault::Mismatch(mismatch) = fault {
         group.note_mismatch(endpoint, mismatch);
     }

@@ -48,6 +48,7 @@ mod call_options;
 mod check;
 mod combine;
 pub mod context;
+mod departure;
 mod engine;
 mod entry;
 mod entry_check;

@@ -10,7 +10,7 @@ use landeck_transports::SharedMemory;
 
 use crate::binding::Owned;
 use crate::board::BoardError;
-use crate::board_call::fault_of;
+use crate::board_call::{fault_of, loss_behind};
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::identity::GroupIdentity;
@@ -156,8 +156,8 @@ impl OperationState {
         // Another member may have said who is gone before this process heard of it.
         endpoint.refresh_from_records();
         let place = &self.place;
-        let death = endpoint.failure_of_group(place.context, &place.members);
-        let fault = fault_of(error, self.call.operation, place, death);
+        let loss = loss_behind(endpoint, place, &error);
+        let fault = fault_of(error, self.call.operation, place, loss);
         self.fail(endpoint, fault);
     }
 

@@ -7,7 +7,7 @@
 
 use landeck_board::Board;
 use landeck_collectives::{BoardStyle, Signature, Way};
-use landeck_kernel::{Endpoint, RequestId};
+use landeck_kernel::{Endpoint, Failure, RequestId};
 use landeck_transports::SharedMemory;
 
 use crate::binding::Owned;
@@ -205,10 +205,21 @@ impl Running {
             endpoint.progress();
         }
         if !self.state.has_ended() {
-            self.fail(endpoint, failure.into());
-            if let (Steps::Messages(steps), Some(board)) = (&mut self.steps, board) {
-                steps.leave_board(&self.state, board);
-            }
+            self.give_up(endpoint, board, failure);
+        }
+    }
+
+    /// Ends it with a failure, and says so at the board of this host.
+    #[cold]
+    pub(crate) fn give_up(
+        &mut self,
+        endpoint: &mut Endpoint<SharedMemory>,
+        board: Option<&mut Board>,
+        failure: Failure,
+    ) {
+        self.fail(endpoint, failure.into());
+        if let (Steps::Messages(steps), Some(board)) = (&mut self.steps, board) {
+            steps.leave_board(&self.state, board);
         }
     }
 }

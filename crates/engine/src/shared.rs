@@ -722,6 +722,16 @@ impl Shared {
         }
     }
 
+    /// Tells the daemon of this host that this process has left, where it has one: then other hosts hear of it at once,
+    /// and not only when the process ends.
+    pub fn tell_departure(&self) {
+        if let Ok(mut engine) = self.engine.enter()
+            && let Some(network) = engine.network_mut()
+        {
+            network.tell_departure();
+        }
+    }
+
     /// Before it leaves: that members of a world are out of step, if nobody here was told so.
     pub fn unnoticed_mismatch(&self) -> Option<Mismatch> {
         // A thread that is still inside a call is told by that.

@@ -8,14 +8,17 @@
 //! | free | alive | a guest is admitted |
 //! | reserved | alive | its process started, or joined by itself |
 //! | reserved | dead | its process cannot start, or the job ends before |
-//! | alive | departed | it ended well: status 0, after its goodbye or without having joined |
-//! | alive | dead | it ended in any other way |
+//! | alive | left | it said goodbye, and runs on |
+//! | left | alive | it takes part again, as the slot's next incarnation |
+//! | alive, left | departed | it ended well: status 0, after its goodbye or without having joined |
+//! | alive, left | dead | it ended in any other way |
 //! | departed, dead | alive | a guest gets the slot as its next incarnation, once the driver says that no process needs
 //! the contents that the last process left |
 //! | free, departed, dead | reserved | a failed process of the job is about to be started again |
 //!
 //! A restarted process is another process: it gets a free slot, and nothing of its predecessor's. Only the job's end
-//! and its failure policy treat both as one.
+//! and its failure policy treat both as one. A process that has left and takes part again is another member, too, but
+//! the same process: it keeps its slot with all that is in it, and what it was a member of before is over.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -72,7 +75,7 @@ pub struct Membership {
     view: View,
     phase: Phase,
     restarts: Restarts,
-    /// The number of own processes that are awaited or live.
+    /// The number of own processes that are awaited or run, also after they have left.
     present: u32,
     /// Slots whose process has ended, the earliest first.
     vacated: VecDeque<Slot>,
@@ -133,6 +136,8 @@ impl Membership {
             Input::Ended { slot, status, presence } => {
                 self.ended(now, slot, status, presence, &mut out);
             }
+            Input::Left { slot } => self.left(slot, &mut out),
+            Input::Returned { slot } => self.returned(slot, &mut out),
             Input::Found { slot, pid } => self.found(slot, pid, &mut out),
             Input::Stopped { slot } => self.set_stopped(slot, true, &mut out),
             Input::Continued { slot } => self.set_stopped(slot, false, &mut out),
@@ -236,6 +241,29 @@ impl Membership {
         }
     }
 
+    /// Records that a process has said goodbye, and runs on: nobody waits for it any more.
+    fn left(&mut self, slot: Slot, out: &mut Vec<Output>) {
+        let before = self.record(slot);
+        if before.state == State::Alive && self.rank_of(slot).is_some() {
+            self.set(slot, Record { state: State::Left, ..before }, out);
+        }
+    }
+
+    /// Records that a process that had left takes part again, unless the job ends.
+    fn returned(&mut self, slot: Slot, out: &mut Vec<Output>) {
+        let before = self.record(slot);
+        let may_return = self.phase == Phase::Running && before.incarnation < u32::MAX;
+        if before.state == State::Left && may_return {
+            let (incarnation, returns) = (before.incarnation + 1, before.returns + 1);
+            self.set(slot, Record { state: State::Alive, incarnation, returns, ..before }, out);
+        }
+    }
+
+    /// Whether the process of a slot runs, also after it has left.
+    fn runs(&self, slot: Slot) -> bool {
+        matches!(self.record(slot).state, State::Alive | State::Left)
+    }
+
     fn ended(
         &mut self,
         now: Duration,
@@ -245,7 +273,7 @@ impl Membership {
         out: &mut Vec<Output>,
     ) {
         let before = self.record(slot);
-        if before.state != State::Alive {
+        if !self.runs(slot) {
             return;
         }
         let well = status == 0 && matches!(presence, Presence::NotAttached | Presence::Finalized);
@@ -262,7 +290,7 @@ impl Membership {
     /// Records that the process of a slot is another than the one that was started.
     fn found(&mut self, slot: Slot, pid: u32, out: &mut Vec<Output>) {
         let before = self.record(slot);
-        if before.state == State::Alive && before.pid != pid {
+        if self.runs(slot) && before.pid != pid {
             self.set(slot, Record { pid, ..before }, out);
         }
     }
@@ -338,12 +366,14 @@ impl Membership {
         let is_first = incarnation <= 1 && slot.0 < self.plan.processes;
         let number = rank.filter(|_| !is_first).map(|rank| (rank, self.restarts.number(rank)));
         let replaces = number.map(|(rank, number)| Replaced { rank, number });
-        self.set(slot, Record { state, incarnation, pid, replaces, ..Record::default() }, out);
+        let returns = before.returns;
+        let record = Record { state, incarnation, pid, replaces, returns, ..Record::default() };
+        self.set(slot, record, out);
     }
 
     fn set_stopped(&mut self, slot: Slot, stopped: bool, out: &mut Vec<Output>) {
         let before = self.record(slot);
-        if before.state == State::Alive && before.stopped != stopped {
+        if self.runs(slot) && before.stopped != stopped {
             self.set(slot, Record { stopped, ..before }, out);
         }
     }
@@ -439,7 +469,7 @@ impl Membership {
             let Output::SetRecord { slot, record } = output else { continue };
             let process = self.process(*slot);
             match (record.state, self.view.rank_of(process)) {
-                (State::Departed | State::Dead, Some(_)) => gone.push(process),
+                (State::Left | State::Departed | State::Dead, Some(_)) => gone.push(process),
                 (State::Reserved | State::Alive, None) => joined.push(process),
                 _ => {}
             }
@@ -465,7 +495,8 @@ impl Membership {
     fn set(&mut self, slot: Slot, record: Record, out: &mut Vec<Output>) {
         let is_own = self.rank_of(slot).is_some();
         let Some(place) = self.records.get_mut(slot.0 as usize) else { return };
-        let is_there = |record: &Record| matches!(record.state, State::Reserved | State::Alive);
+        let is_there =
+            |record: &Record| matches!(record.state, State::Reserved | State::Alive | State::Left);
         if is_own {
             self.present += u32::from(is_there(&record));
             self.present -= u32::from(is_there(place));
@@ -486,7 +517,7 @@ impl Membership {
 
     fn living_processes(&self) -> impl Iterator<Item = Slot> + '_ {
         let own = self.own_slots().into_iter();
-        own.filter(|&slot| self.record(slot).state == State::Alive)
+        own.filter(|&slot| self.runs(slot))
     }
 }
 
@@ -529,6 +560,52 @@ mod tests {
         assert_eq!(membership.view().id(), 1, "a start as planned changes no view");
         assert_eq!(membership.begin().last(), Some(&Output::Announce));
         assert_eq!(membership.record(Slot(2)).pid, 102);
+    }
+
+    #[test]
+    fn a_process_that_has_left_runs_on_and_may_come_back() {
+        let mut membership = membership(OnFailure::Abort);
+        let first = membership.process(Slot(1));
+        let out = membership.handle(NOW, Input::Left { slot: Slot(1) });
+        assert_eq!(membership.record(Slot(1)).state, State::Left);
+        assert!(out.contains(&Output::Announce) && out.contains(&Output::NewView));
+        assert!(!membership.is_alive(first) && membership.view().rank_of(first).is_none());
+        assert!(membership.vacated().next().is_none(), "it has its slot still");
+        assert!(membership.handle(NOW, Input::Left { slot: Slot(1) }).is_empty());
+        membership.handle(NOW, Input::Returned { slot: Slot(1) });
+        let record = membership.record(Slot(1));
+        assert_eq!((record.state, record.incarnation, record.returns), (State::Alive, 2, 1));
+        assert_eq!((record.pid, membership.rank_of(Slot(1))), (101, Some(1)));
+        assert!(!membership.is_alive(first), "what it was a member of before is over");
+        assert!(membership.handle(NOW, Input::Returned { slot: Slot(1) }).is_empty());
+        membership.handle(NOW, Input::Left { slot: Slot(1) });
+        let failed = membership.handle(NOW, ended(1, 3 << 8, Presence::Finalized));
+        assert!(failed.contains(&Output::SetEnding), "its end counts, also after it has left");
+        let asked = membership.handle(NOW, Input::Returned { slot: Slot(2) });
+        assert!(asked.is_empty() && membership.record(Slot(2)).incarnation == 1);
+    }
+
+    #[test]
+    fn a_job_is_over_when_the_last_that_has_left_has_ended() {
+        let mut membership = membership(OnFailure::Notify);
+        for slot in 0..3 {
+            let out = membership.handle(NOW, Input::Left { slot: Slot(slot) });
+            assert!(!out.contains(&Output::Over));
+        }
+        for slot in 0..3 {
+            let out = membership.handle(NOW, ended(slot, 0, Presence::Finalized));
+            assert_eq!(out.contains(&Output::Over), slot == 2);
+            assert_eq!(membership.record(Slot(slot)).state, State::Departed);
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_job_reaches_those_that_have_left() {
+        let mut membership = membership(OnFailure::Abort);
+        membership.handle(NOW, Input::Left { slot: Slot(0) });
+        let out = membership.handle(NOW, Input::End { grace: GRACE });
+        assert!(out.contains(&Output::Terminate { slot: Slot(0) }));
+        assert!(membership.handle(NOW, Input::Returned { slot: Slot(0) }).is_empty());
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub struct Record {
     pub status: i32,
     /// The process that it replaces, if it was started again.
     pub replaces: Option<Replaced>,
+    /// How often a process that had left came back to its slot. Each time is an incarnation of its own.
+    pub returns: u32,
 }
 
 /// The state of a slot.
@@ -29,6 +31,8 @@ pub enum State {
     Reserved,
     /// Its process lives.
     Alive,
+    /// Its process has left, and runs on. It may come back.
+    Left,
     /// Its process ended well.
     Departed,
     /// Its process failed.

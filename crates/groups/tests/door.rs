@@ -76,6 +76,12 @@ impl World {
                 Action::Found { slot, pid } => {
                     self.tell_membership(membership::Input::Found { slot, pid });
                 }
+                Action::Said { slot, has_left } => {
+                    self.tell_membership(match has_left {
+                        true => membership::Input::Left { slot },
+                        false => membership::Input::Returned { slot },
+                    });
+                }
                 Action::Left { process } => {
                     if self.membership.is_alive(process) {
                         self.end(process.slot);
@@ -99,7 +105,7 @@ impl World {
                     self.tell(Input::Refused { visitor: Visitor(request), why });
                 }
                 Output::SetRecord { slot, record }
-                    if matches!(record.state, State::Departed | State::Dead) =>
+                    if matches!(record.state, State::Left | State::Departed | State::Dead) =>
                 {
                     self.tell(Input::Ended { process: self.membership.process(slot) });
                 }
@@ -197,6 +203,7 @@ impl World {
             Question::LookUp,
             Question::Observe,
             Question::Found { process },
+            Question::Presence { process },
         ];
         self.random.pick(&questions).encode().to_vec()
     }

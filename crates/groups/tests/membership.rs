@@ -22,6 +22,8 @@ fn any_input() -> impl Strategy<Value = Input> {
         6 => (slot(), prop_oneof![Just(0), Just(9), Just(256)], presence)
             .prop_map(|(slot, status, presence)| Input::Ended { slot, status, presence }),
         2 => (slot(), 1_u32..99).prop_map(|(slot, pid)| Input::Found { slot, pid }),
+        3 => slot().prop_map(|slot| Input::Left { slot }),
+        3 => slot().prop_map(|slot| Input::Returned { slot }),
         2 => slot().prop_map(|slot| Input::Stopped { slot }),
         2 => slot().prop_map(|slot| Input::Continued { slot }),
         8 => (proptest::option::weighted(0.2, slot()), 1_u32..99)
@@ -60,10 +62,17 @@ fn check_step(before: &Membership, after: &Membership, out: &[Output]) {
     for slot in (0..5).map(Slot) {
         let (was, is) = (before.record(slot), after.record(slot));
         assert!(is.incarnation >= was.incarnation);
-        let gone = matches!(was.state, State::Departed | State::Dead);
-        if gone && !matches!(is.state, State::Departed | State::Dead) {
+        let gone = |state| matches!(state, State::Left | State::Departed | State::Dead);
+        if gone(was.state) && !gone(is.state) {
             assert_eq!(is.incarnation, was.incarnation + 1, "the dead do not come back");
+            let is_same = is.returns > was.returns;
+            assert_eq!(
+                is_same,
+                was.state == State::Left,
+                "a slot is given away behind its process"
+            );
         }
+        assert!(is.state != State::Left || is.incarnation == was.incarnation);
         let member = new.rank_of(after.process(slot)).is_some();
         assert_eq!(member, matches!(is.state, State::Reserved | State::Alive));
         let written = out.iter().any(

@@ -151,8 +151,8 @@ impl Agent {
     }
 
     /// Tells the membership what happened and writes what follows. All of it is announced at once except the start of a
-    /// process and the end of the job. Many processes start together, and nobody waits for a start; for the end see
-    /// [`Agent::write_end`].
+    /// process, its goodbye and the end of the job. Many processes start together, and nobody waits for a start. Many
+    /// leave together, so that is announced once behind all that have come. For the end see [`Agent::write_end`].
     pub(crate) fn tell(&mut self, input: Input) {
         let now = self.began.elapsed();
         if self.membership.gives_away(now, &input) {
@@ -160,7 +160,8 @@ impl Agent {
         }
         let outputs = self.membership.handle(now, input);
         self.perform(outputs);
-        if !matches!(input, Input::Started { .. }) && !self.unwritten_end {
+        let may_wait = matches!(input, Input::Started { .. } | Input::Left { .. });
+        if !may_wait && !self.unwritten_end {
             self.announce();
         }
     }
@@ -206,6 +207,9 @@ impl Agent {
             ready.into_iter().partition(|&token| token < DRIVER_TOKENS);
         for token in own {
             self.serve(token);
+        }
+        if !self.unwritten_end {
+            self.announce();
         }
         self.open_doors();
         self.tell_door(door::Input::Tick);
@@ -253,7 +257,8 @@ impl Agent {
     }
 
     fn set_record(&mut self, slot: Slot, record: Record) {
-        let is_next_user = record.incarnation != self.segment.slot_record(slot.0).incarnation;
+        let before = self.segment.slot_record(slot.0);
+        let is_next_user = written(record).tenancy() != before.tenancy();
         let comes = matches!(record.state, State::Alive | State::Reserved);
         if comes && record.incarnation > 1 && is_next_user {
             self.segment.clear_slot(slot.0);
@@ -262,6 +267,8 @@ impl Agent {
         if matches!(record.state, State::Departed | State::Dead) {
             // The announcement that follows has the next generation.
             self.gone_since.insert(slot, self.segment.membership_generation().wrapping_add(1));
+        }
+        if matches!(record.state, State::Left | State::Departed | State::Dead) {
             self.tell_door(door::Input::Ended { process: self.membership.process(slot) });
         }
     }
@@ -359,6 +366,34 @@ mod tests {
         assert_eq!(presence, landeck_memory::Presence::NotAttached, "nothing is left of the first");
         let refused = socket::join(host(&segment), PATIENCE);
         assert!(matches!(refused, Err(JoinError::Refused(Verdict::Full))), "{refused:?}");
+    }
+
+    #[test]
+    fn a_process_that_has_left_says_so_and_may_come_back() {
+        let _watchdog = limited();
+        let segment = segment(2);
+        let _agent = serve_in_thread(&segment, 0, None).unwrap();
+        let joined = socket::join_as(host(&segment), Slot(1), PATIENCE).unwrap();
+        segment.set_presence(1, landeck_memory::Presence::Finalized);
+        socket::tell_presence(process(&segment, 1), PATIENCE);
+        wait_for(&segment, 1, SlotState::Left);
+        let generation = segment.membership_generation();
+        segment.set_presence(1, landeck_memory::Presence::Attached);
+        socket::say_presence(process(&segment, 1), PATIENCE).unwrap();
+        let record = segment.slot_record(1);
+        assert_eq!((record.state, record.incarnation), (SlotState::Alive, 2));
+        assert_eq!((record.tenancy(), segment.rank_of(1)), (1, Some(1)));
+        assert_ne!(
+            segment.membership_generation(),
+            generation,
+            "it is announced before it is answered"
+        );
+        let presence = segment.presence(1);
+        assert_eq!(presence, landeck_memory::Presence::Attached, "its memory is what it was");
+        let refused = socket::say_presence(process(&segment, 1), PATIENCE);
+        let not_alive = matches!(refused, Err(JoinError::Refused(Verdict::NotAlive)));
+        assert!(not_alive, "the one that it was is over: {refused:?}");
+        drop(joined.connection);
     }
 
     #[test]

@@ -43,6 +43,8 @@ use crate::tie::Tie;
 
 /// How long an agent may take to answer the processes that start with it, which all come at once.
 const START_TIME: Duration = Duration::from_secs(30);
+/// How long a process that leaves waits for room in the agent's queue.
+const LEAVE_TIME: Duration = Duration::from_secs(1);
 /// The key under which the first process of such a job publishes how it is reached.
 const ADDRESS_KEY: &str = "landeck-agent-0";
 
@@ -53,7 +55,7 @@ pub struct Attachment {
     pub segment: Segment,
     /// This process's slot.
     pub slot: u32,
-    /// The incarnation: how often the slot was given away.
+    /// The incarnation with which it joined: how often the slot was given away.
     pub incarnation: u32,
     /// The number of processes in the job's first world: slots 0 to `processes` - 1. Higher slots belong to guests and
     /// to restarted processes.
@@ -345,13 +347,44 @@ pub fn alone(settings: impl FnOnce() -> Settings) -> Result<Attachment, AttachEr
 }
 
 impl Attachment {
-    /// The identity of this process.
+    /// The identity of this process. It has another one when it has left and come back.
     pub fn process(&self) -> ProcessId {
         ProcessId {
             host: HostId(self.segment.plan().host),
             slot: Slot(self.slot),
-            incarnation: Incarnation(self.incarnation),
+            incarnation: Incarnation(self.segment.incarnation(self.slot)),
         }
+    }
+
+    /// Says that this process has left, but keeps its place ([`WayBack::SamePlace`]): it may end in any way, or
+    /// [come back](Attachment::come_back).
+    pub fn rest(&self) {
+        self.segment.set_presence(self.slot, Presence::Finalized);
+        // Where its connection or its end tells the agent, that is enough.
+        if self.tie.is_none() && self.agent.is_none() {
+            socket::tell_presence(self.process(), LEAVE_TIME);
+        }
+    }
+
+    /// Takes part again, after [`Attachment::rest`]: as another member of the job, in the same place.
+    ///
+    /// # Errors
+    /// [`AttachError::Join`]: the agent does not answer, or the job ends.
+    pub fn come_back(&self) -> Result<(), AttachError> {
+        let host = HostId(self.segment.plan().host);
+        let say = || {
+            let said = socket::say_presence(self.process(), START_TIME);
+            said.map_err(|error| AttachError::Join { host, error })
+        };
+        if self.segment.presence(self.slot) == Presence::Attached {
+            return Ok(());
+        }
+        // The agent may not have come to the goodbye yet.
+        if self.segment.slot_record(self.slot).state != SlotState::Left {
+            say()?;
+        }
+        self.segment.set_presence(self.slot, Presence::Attached);
+        say()
     }
 
     /// How this process can join a job again after it has left this one.
@@ -368,7 +401,7 @@ impl Attachment {
     /// # Errors
     /// [`AttachError::Foreign`] if the other launcher does not accept the goodbye.
     pub fn leave(self) -> Result<(), AttachError> {
-        self.segment.set_presence(self.slot, Presence::Finalized);
+        self.rest();
         drop(self.tie);
         if let Some(agent) = self.agent {
             agent.finish();
@@ -440,7 +473,7 @@ fn in_slot(segment: Segment, slot: u32, origin: Origin) -> Result<Attachment, At
         return Err(AttachError::NoSuchSlot { slot, processes: slots });
     }
     let record = segment.slot_record(slot);
-    if !matches!(record.state, SlotState::Reserved | SlotState::Alive) {
+    if !matches!(record.state, SlotState::Reserved | SlotState::Alive | SlotState::Left) {
         return Err(AttachError::NotExpected { slot, state: record.state });
     }
     segment.harden(slot).map_err(AttachError::Harden)?;

@@ -175,6 +175,35 @@ pub(crate) fn be_found(process: ProcessId, timeout: Duration) -> Result<OwnedFd,
     })
 }
 
+/// Has the agent look at what this process, whose identity is given, says of itself: that it has left, or takes part
+/// again. Its answer comes when that is written.
+///
+/// # Errors
+/// [`JoinError`].
+pub(crate) fn say_presence(process: ProcessId, timeout: Duration) -> Result<(), JoinError> {
+    at_job(process.host, |address| {
+        match exchange(address, &Question::Presence { process }, timeout)?.answer.verdict {
+            Verdict::Granted => Ok(()),
+            verdict => Err(JoinError::Refused(verdict)),
+        }
+    })
+}
+
+/// Tells the agent that this process, whose identity is given, has said something of itself. It waits for no answer:
+/// the agent looks when it comes to it. Without an agent nobody is told.
+pub(crate) fn tell_presence(process: ProcessId, timeout: Duration) {
+    let question = Question::Presence { process }.encode();
+    // An agent that cannot be reached sees the end of the process.
+    let _ = at_job(process.host, |address| {
+        let connection = connect(own_uid(), address, Instant::now() + timeout, timeout)?;
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        let sent = rustix::net::send(&connection, &question, flags);
+        let address = || address.to_string();
+        sent.map_err(|errno| ExchangeError::System { address: address(), source: errno.into() })?;
+        Ok(())
+    });
+}
+
 /// Asks the agent of a job. If its socket is in another network namespace, the file in the index leads to it.
 fn at_job<T>(host: HostId, ask: impl Fn(&Address) -> Result<T, JoinError>) -> Result<T, JoinError> {
     let is_not_there =
@@ -369,27 +398,45 @@ fn exchange_bytes_as(
     question: &[u8],
     timeout: Duration,
 ) -> Result<(Vec<u8>, Option<OwnedFd>, OwnedFd), ExchangeError> {
-    GateError::refuse_children()?;
     let give_up = Instant::now() + timeout;
-    let failed = |source: io::Error| match source.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            ExchangeError::Silent { address: address.to_string(), timeout }
-        }
-        io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => {
-            ExchangeError::NobodyThere { address: address.to_string() }
-        }
-        _ => ExchangeError::System { address: address.to_string(), source },
-    };
+    let connection = connect(trusted_uid, address, give_up, timeout)?;
+    let asked = ask(&connection, question, give_up);
+    let (bytes, passed) = asked.map_err(|error| failed(address, timeout, error))?;
+    if bytes.is_empty() {
+        return Err(ExchangeError::NobodyThere { address: address.to_string() });
+    }
+    Ok((bytes, passed, connection))
+}
+
+/// Connects to an agent of `trusted_uid`.
+fn connect(
+    trusted_uid: u32,
+    address: &Address,
+    give_up: Instant,
+    timeout: Duration,
+) -> Result<OwnedFd, ExchangeError> {
+    GateError::refuse_children()?;
+    let failed = |error| failed(address, timeout, error);
     let connection = dial(address, give_up).map_err(failed)?;
     let (uid, _) = peer::credentials(&connection).map_err(failed)?;
     if uid != trusted_uid {
         return Err(ExchangeError::Stranger { address: address.to_string(), uid });
     }
-    let (bytes, passed) = ask(&connection, question, give_up).map_err(failed)?;
-    if bytes.is_empty() {
-        return Err(ExchangeError::NobodyThere { address: address.to_string() });
+    Ok(connection)
+}
+
+/// The error for a system call at a connection to an agent.
+fn failed(address: &Address, timeout: Duration, source: io::Error) -> ExchangeError {
+    let address = address.to_string();
+    match source.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            ExchangeError::Silent { address, timeout }
+        }
+        io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => {
+            ExchangeError::NobodyThere { address }
+        }
+        _ => ExchangeError::System { address, source },
     }
-    Ok((bytes, passed, connection))
 }
 
 /// Sends a question and waits for the answer. An empty answer means that the other end has closed.

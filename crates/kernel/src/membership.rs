@@ -26,8 +26,13 @@ pub(crate) struct Membership {
     pub(crate) boards: HashMap<u32, Board>,
     /// Peers that are gone; the value says whether they died.
     pub(crate) gone: HashMap<u32, bool>,
+    /// Those of them that have left, and may come back.
+    pub(crate) away: HashSet<u32>,
+    /// The context in which a process that has left is waited for until it ends.
+    pub(crate) patient_context: Option<u32>,
     pub(crate) broken: HashMap<u32, BrokenPeer>,
-    pub(crate) incarnations: Vec<u32>,
+    /// The processes of the slots, as far as this was seen: incarnation and tenancy.
+    pub(crate) known: Vec<(u32, u32)>,
     /// The processes of the far table, as far as this process has a network.
     pub(crate) far_processes: Vec<FarProcess>,
     /// Far processes that are gone, and whose messages may still arrive.
@@ -58,6 +63,10 @@ pub(crate) struct Board {
 impl Membership {
     pub(crate) fn new(segment: &Segment) -> Self {
         let slots = segment.plan().slots();
+        let known = |slot| {
+            let record = segment.slot_record(slot);
+            (record.incarnation, record.tenancy())
+        };
         Self {
             segment: segment.clone(),
             // Any value but the current one, so that the first look sees everything.
@@ -66,8 +75,10 @@ impl Membership {
             revocations: 0,
             boards: HashMap::new(),
             gone: HashMap::new(),
+            away: HashSet::new(),
+            patient_context: None,
             broken: HashMap::new(),
-            incarnations: (0..slots).map(|slot| segment.slot_record(slot).incarnation).collect(),
+            known: (0..slots).map(known).collect(),
             far_processes: Vec::new(),
             leavers: Vec::new(),
             far_contexts: Vec::new(),
@@ -83,6 +94,22 @@ impl Membership {
     pub(crate) fn meet_far(&mut self) {
         self.far_processes = vec![FarProcess::default(); self.segment.plan().far as usize];
         self.generation = self.generation.wrapping_sub(1);
+    }
+
+    /// Records that a process takes part no more; `is_away` says that it has left, and may come back.
+    pub(crate) fn lose(&mut self, peer: u32, died: bool, is_away: bool) {
+        self.gone.insert(peer, died);
+        if died {
+            self.unacknowledged.insert(peer);
+        }
+        if is_away {
+            self.away.insert(peer);
+        }
+    }
+
+    /// Records that a process that has left does not come back any more; returns whether that is new.
+    pub(crate) fn lose_for_good(&mut self, peer: u32) -> bool {
+        self.away.remove(&peer)
     }
 
     /// Whether there is a process that is not known to be gone.
@@ -159,7 +186,9 @@ impl Membership {
         if let Some(what) = self.broken.get(&peer.0) {
             return Some(Failure::PeerBroken { peer, what: what.clone() });
         }
-        let gone = self.gone.get(&peer.0).map(|&died| Failure::PeerGone { peer, died });
+        let may_come = self.patient_context == Some(context) && self.away.contains(&peer.0);
+        let gone = self.gone.get(&peer.0).filter(|_| !may_come);
+        let gone = gone.map(|&died| Failure::PeerGone { peer, died });
         gone.or_else(|| self.succession.failure_of(context, peer))
     }
 

@@ -83,7 +83,7 @@ impl<N: Channel> Endpoint<N> {
     #[cold]
     pub(crate) fn gone(&mut self, peer: Peer) -> Failure {
         let state = self.core.segment.peer_record(peer.0).state;
-        Failure::PeerGone { peer, died: state != SlotState::Departed }
+        Failure::PeerGone { peer, died: state == SlotState::Dead }
     }
 
     /// Makes the grants of many-to-one steps.

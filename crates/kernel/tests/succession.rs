@@ -224,3 +224,68 @@ fn a_context_that_is_made_again_has_nothing_of_the_last_one() {
     let died = end.failure_of_group(NEW, &[Peer(0), Peer(SLOT)]).unwrap();
     assert!(is_death(&died), "nobody is awaited in this one");
 }
+
+/// Writes that the process of the slot has come back so often.
+fn come_back(segment: &Segment, returns: u32) {
+    let (state, incarnation) = (SlotState::Alive, 1 + returns);
+    let record = SlotRecord { state, incarnation, returns, ..SlotRecord::default() };
+    segment.set_slot_record(SLOT, record);
+    segment.announce_membership();
+}
+
+#[test]
+fn a_process_that_comes_back_is_another_member_and_has_its_memory_still() {
+    let (segment, mut end) = begun();
+    let mut other = end_of(&segment, SLOT);
+    other.set_members(OLD, vec![Peer(0), Peer(SLOT), Peer(2)]);
+    let (place, late) = ([0; 1], [0; 1]);
+    other.send(Peer(0), OLD, 1, area(&[7])).unwrap();
+    tell(&segment, 1, SlotState::Left);
+    let received = end.receive(from(Some(SLOT), OLD), area(&place));
+    end.refresh();
+    assert!(end.take(received).unwrap().result.is_ok(), "what it sent before counts");
+    let has_left =
+        |failure: &Failure| matches!(failure, Failure::PeerGone { peer: Peer(SLOT), died: false });
+    assert!(has_left(&end.send(Peer(SLOT), OLD, 1, area(&[7])).err().unwrap()));
+    let awaited = end.receive(from(Some(SLOT), OLD), area(&late));
+    come_back(&segment, 1);
+    end.refresh();
+    assert!(has_left(&failure(&mut end, awaited).unwrap()), "it comes to nothing it was in before");
+    assert!(has_left(&end.send(Peer(SLOT), OLD, 1, area(&[7])).err().unwrap()));
+    end.set_members(NEW, vec![Peer(0), Peer(SLOT)]);
+    other.set_members(NEW, vec![Peer(0), Peer(SLOT)]);
+    let received = end.receive(from(Some(SLOT), NEW), area(&place));
+    other.send(Peer(0), NEW, 1, area(&[9])).unwrap();
+    while !end.is_done(received) {
+        end.progress();
+    }
+    assert!(end.take(received).unwrap().result.is_ok());
+    // It leaves and comes back again before anybody looks.
+    come_back(&segment, 2);
+    end.refresh();
+    assert!(has_left(&end.send(Peer(SLOT), NEW, 1, area(&[7])).err().unwrap()));
+}
+
+#[test]
+fn who_has_left_is_waited_for_only_where_it_may_come_again() {
+    const NAMES: u32 = 9;
+    let (segment, mut end) = begun();
+    end.wait_for_leavers_in(NAMES);
+    let place = [0; 1];
+    let received = end.receive(from(Some(SLOT), NAMES), area(&place));
+    tell(&segment, 1, SlotState::Left);
+    assert!(end.verdict(received).is_none() && !end.is_done(received));
+    assert!(end.send(Peer(SLOT), NAMES, 1, area(&[7])).is_ok());
+    come_back(&segment, 1);
+    assert!(end.verdict(received).is_none() && !end.is_done(received));
+    let ended =
+        SlotRecord { state: SlotState::Left, incarnation: 2, returns: 1, ..Default::default() };
+    segment.set_slot_record(SLOT, ended);
+    segment.announce_membership();
+    assert!(end.verdict(received).is_none() && !end.is_done(received));
+    segment.set_slot_record(SLOT, SlotRecord { state: SlotState::Departed, ..ended });
+    segment.announce_membership();
+    end.verdict(received);
+    let failure = failure(&mut end, received).unwrap();
+    assert!(matches!(failure, Failure::PeerGone { died: false, .. }), "{failure:?}");
+}

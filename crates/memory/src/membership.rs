@@ -6,6 +6,7 @@
 //! 128 + 32 * slot   state (8 bits) | stopped (8) | cache (16) | incarnation (32)
 //!            + 8    process id (32) | raw wait status (32)
 //!            + 16   rank of the process that this one replaces, plus one (32) | which new start it is (32)
+//!            + 24   how often a process that had left came back to the slot (32) | unused (32)
 //! ```
 
 use std::sync::atomic::Ordering;
@@ -33,6 +34,8 @@ pub struct SlotRecord {
     pub status: i32,
     /// The process that it replaces, if it was started again after a failure.
     pub replaces: Option<Replaced>,
+    /// How often a process that had left came back to the slot. Each time is an incarnation of its own.
+    pub returns: u32,
 }
 
 /// The process that a restarted process replaces.
@@ -50,9 +53,10 @@ impl SlotRecord {
 
     /// The record in these words, which may be anything.
     #[inline]
-    pub(crate) fn from_words([first, second, third]: [u64; 3]) -> Self {
+    pub(crate) fn from_words([first, second, third, fourth]: [u64; 4]) -> Self {
         let replaces = (third as u32).checked_sub(1);
         Self {
+            returns: fourth as u32,
             replaces: replaces.map(|rank| Replaced { rank, number: (third >> 32) as u32 }),
             state: SlotState::from_bits(first as u8),
             incarnation: (first >> 32) as u32,
@@ -60,6 +64,13 @@ impl SlotRecord {
             stopped: first >> 8 & 0xff != 0,
             status: (second >> 32) as i32,
         }
+    }
+
+    /// Which process of the slot this is, counted from 1, whether or not it has left and come back: what lies in the
+    /// slot's memory is of one tenancy.
+    #[inline]
+    pub const fn tenancy(&self) -> u32 {
+        self.incarnation.wrapping_sub(self.returns)
     }
 }
 
@@ -78,12 +89,20 @@ pub enum SlotState {
     Departed = 3,
     /// Its process ended without a goodbye, or badly.
     Dead = 4,
+    /// Its process said goodbye, and runs on. It may come back, as the slot's next incarnation.
+    Left = 5,
 }
 
 impl SlotState {
-    /// Whether a process of the slot is no more.
+    /// Whether a process of the slot takes part no more: it has left, or ended.
     #[inline]
     pub fn is_gone(self) -> bool {
+        matches!(self, Self::Left | Self::Departed | Self::Dead)
+    }
+
+    /// Whether a process of the slot is no more: nobody has or uses its memory.
+    #[inline]
+    pub fn has_ended(self) -> bool {
         matches!(self, Self::Departed | Self::Dead)
     }
 
@@ -94,6 +113,7 @@ impl SlotState {
             2 => Self::Alive,
             3 => Self::Departed,
             4 => Self::Dead,
+            5 => Self::Left,
             _ => Self::Free,
         }
     }
@@ -125,7 +145,8 @@ impl Segment {
         let first = self.long(place).load(Ordering::Acquire);
         let second = self.long(place + 8).load(Ordering::Acquire);
         let third = self.long(place + 16).load(Ordering::Acquire);
-        SlotRecord::from_words([first, second, third])
+        let fourth = self.long(place + 24).load(Ordering::Acquire);
+        SlotRecord::from_words([first, second, third, fourth])
     }
 
     /// The incarnation of a slot's process, counted from 1: the value of its record, in one load.
@@ -142,7 +163,7 @@ impl Segment {
     pub fn rank_of(&self, peer: u32) -> Option<u32> {
         match peer.checked_sub(self.plan().slots()) {
             Some(far) => self.far_record(far).rank,
-            None => self.rank_of_peer(peer).filter(|_| self.slot_record(peer).incarnation <= 1),
+            None => self.rank_of_peer(peer).filter(|_| self.slot_record(peer).tenancy() <= 1),
         }
     }
 
@@ -158,6 +179,7 @@ impl Segment {
         let third = record
             .replaces
             .map_or(0, |of| u64::from(of.rank.wrapping_add(1)) | u64::from(of.number) << 32);
+        self.long(place + 24).store(u64::from(record.returns), Ordering::Release);
         self.long(place + 16).store(third, Ordering::Release);
         self.long(place + 8).store(second, Ordering::Release);
         self.long(place).store(first, Ordering::Release);
@@ -225,6 +247,7 @@ mod tests {
             stopped: true,
             status: -11,
             replaces: Some(Replaced { rank: 2, number: 7 }),
+            returns: 3,
         };
         segment.set_slot_record(3, record);
         assert_eq!(segment.slot_record(3), record);
@@ -240,7 +263,9 @@ mod tests {
             (segment.rank_of(3), segment.rank_of(4), segment.rank_of(99)),
             (Some(3), None, None)
         );
-        segment.set_slot_record(3, SlotRecord { incarnation: 2, ..Default::default() });
+        segment.set_slot_record(3, SlotRecord { incarnation: 2, returns: 1, ..Default::default() });
+        assert_eq!(segment.rank_of(3), Some(3), "it has left and come back");
+        segment.set_slot_record(3, SlotRecord { incarnation: 3, returns: 1, ..Default::default() });
         assert_eq!(segment.rank_of(3), None);
     }
 

@@ -80,7 +80,8 @@ impl Observed {
             0 => JobState::Running,
             _ => JobState::Ending,
         };
-        let record = |words: &[u64]| SlotRecord::from_words([words[0], words[1], words[2]]);
+        let record =
+            |words: &[u64]| SlotRecord::from_words([words[0], words[1], words[2], words[3]]);
         (state, words[head..].chunks_exact(words_each).map(record).collect())
     }
 

@@ -106,7 +106,7 @@ impl Segment {
     /// Whether a slot has a process that lives or is to come.
     fn is_there(&self, slot: u32) -> bool {
         let state = self.slot_record(slot).state;
-        !state.is_gone() && state != crate::membership::SlotState::Free
+        !state.has_ended() && state != crate::membership::SlotState::Free
     }
 
     /// The word in which a bit is, and the bit.

@@ -249,14 +249,24 @@ impl Job {
     /// # Errors
     /// [`ErrorKind::Mismatch`] as [`Job::leave`].
     pub fn rest(&self) -> Result<()> {
-        self.shared.segment.set_presence(self.shared.slot, Presence::Finalized);
+        if let Some(attachment) = &self.attachment {
+            attachment.rest();
+        }
         let mismatch = self.unnoticed_mismatch();
         mismatch.map_or(Ok(()), |error| Err(error::in_call(&self.shared, "rest", error)))
     }
 
-    /// Takes the announcement of [`Job::rest`] back: this process is in the job again.
-    pub fn come_back(&self) {
-        self.shared.segment.set_presence(self.shared.slot, Presence::Attached);
+    /// Takes part in the job again, after [`Job::rest`]: as another member, in the same place. The worlds that it was a
+    /// member of before are over for it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Attach`]: the job ends, or its agent does not answer.
+    pub fn come_back(&self) -> Result<()> {
+        let come_back = || -> Result<()> {
+            GateError::refuse_children()?;
+            Ok(self.attachment.as_ref().map_or(Ok(()), Attachment::come_back)?)
+        };
+        come_back().map_err(|error| error::in_call(&self.shared, "come_back", error))
     }
 
     fn leave_once(&mut self) -> Result<()> {
@@ -275,6 +285,7 @@ impl Job {
         self.progress = None;
         self.shared.drop_ended_watchers();
         attachment.leave()?;
+        self.shared.tell_departure();
         drained?;
         mismatch.map_or(Ok(()), Err)
     }

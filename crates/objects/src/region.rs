@@ -272,7 +272,7 @@ impl Withdrawn {
         let far = if plan.spans_hosts() { plan.far } else { 0 };
         (0..plan.slots()).all(|slot| {
             segment.hazard(slot).load(Ordering::Acquire) != self.number
-                || segment.slot_record(slot).state.is_gone()
+                || segment.slot_record(slot).state.has_ended()
         }) && (0..far).all(|far| segment.far_hazard(far).load(Ordering::Acquire) != self.number)
     }
 }

@@ -48,7 +48,8 @@ pub struct SharedMemory {
 /// Both directions between this process and one other.
 struct Pair {
     peer: u32,
-    incarnation: u32,
+    /// Which process of the slot it is ([`landeck_memory::SlotRecord::tenancy`]).
+    tenancy: u32,
     route: Route,
     outgoing: Outgoing,
     incoming: Incoming,
@@ -127,9 +128,9 @@ impl SharedMemory {
         self.index[slot.0 as usize] = from as u16 + 1;
         self.pairs[to].peer = peer.0;
         self.index[peer.0 as usize] = to as u16 + 1;
-        let incarnation = self.home.slot_record(slot.0).incarnation;
+        let tenancy = self.home.slot_record(slot.0).tenancy();
         let pair = &mut self.pairs[from];
-        (pair.peer, pair.incoming, pair.incarnation) = (slot.0, incoming, incarnation);
+        (pair.peer, pair.incoming, pair.tenancy) = (slot.0, incoming, tenancy);
         self.forget(peer);
         self.listen();
         Ok(())
@@ -171,7 +172,7 @@ impl SharedMemory {
         let mailbox = MailboxSender::new(MailboxMemory::of(segment, target)?, own_slot);
         self.pairs.push(Pair {
             peer,
-            incarnation: self.home.slot_record(peer).incarnation,
+            tenancy: self.home.slot_record(peer).tenancy(),
             route,
             outgoing: Outgoing { mailbox, ring: None, sequence: 0, posted: 0 },
             incoming: Incoming { ring: None, sequence: 0, broken: false },
@@ -275,7 +276,7 @@ impl SharedMemory {
         let mut held = Vec::new();
         loop {
             let home = &self.home;
-            let is_dead = |slot| home.slot_record(slot).state.is_gone();
+            let is_dead = |slot| home.slot_record(slot).state.has_ended();
             let Some(post) = self.mailbox.peek(everywhere, is_dead, |source, head| {
                 held.contains(&(source, is_urgent(head)))
             }) else {
@@ -379,7 +380,7 @@ impl SharedMemory {
     /// Handles a first message from a slot that has a new process: the knowledge of the old one is dropped.
     fn renewed(&mut self, source: u32) -> Option<usize> {
         let at = self.known(source)?;
-        let is_new = self.home.slot_record(source).incarnation != self.pairs[at].incarnation;
+        let is_new = self.home.slot_record(source).tenancy() != self.pairs[at].tenancy;
         if !is_new {
             return None;
         }
@@ -571,12 +572,13 @@ impl Channel for SharedMemory {
     /// The membership tells the others, through the agent.
     fn leave(&mut self) {}
 
-    fn forget_before(&mut self, peer: Peer, incarnation: u32) {
+    /// Here a process is meant by its tenancy: one that has left and come back has its slot's memory still.
+    fn forget_before(&mut self, peer: Peer, tenancy: u32) {
         let Some(at) = self.known(peer.0) else { return };
         let pair = &mut self.pairs[at];
         // Zero: the slot was contacted before its first process was there.
-        if pair.incarnation == 0 || pair.incarnation == incarnation {
-            pair.incarnation = incarnation;
+        if pair.tenancy == 0 || pair.tenancy == tenancy {
+            pair.tenancy = tenancy;
         } else {
             self.forget(peer);
         }

@@ -13,6 +13,7 @@
 //!                   10 Granted far process (32) | position (64)
 //!                   11 Room
 //!                   13 Silent  far process (32) | lane (32) | flags (32) | silence (32) | unsent bytes (64)
+//!                   14 Left
 //!  from the daemon   5 Lane    far process (32) | lane (32) | cipher (32) | key to send (256) | key to receive (256)
 //!                              with the socket beside it
 //!                    6 Unreachable  far process (32)
@@ -136,6 +137,8 @@ pub enum Handover {
     },
     /// There is room again where the relay of this host lays frames for the process.
     Room,
+    /// The process has left its job, and runs on.
+    Left,
     /// The socket beside this message is a connection to the relay of another host.
     Relayed {
         /// The number of the host.
@@ -206,6 +209,7 @@ impl Handover {
             }
             Self::Room => put(&[11]),
             Self::Welcome { silence_ms } => put(&[12, *silence_ms]),
+            Self::Left => put(&[14]),
             Self::Unreachable { far } => put(&[6, *far]),
             Self::Relay { slot, incarnation, host } => put(&[7, *slot, *incarnation, *host]),
         }
@@ -254,6 +258,7 @@ impl Handover {
                 let silence = LaneSilence { silent_ms, unsent_bytes, is_from_begin, is_hopeless };
                 Self::Silent { far: first, lane: second, silence }
             }
+            14 => Self::Left,
             _ => return None,
         })
     }
@@ -297,6 +302,7 @@ mod tests {
                     is_hopeless: true,
                 },
             },
+            Handover::Left,
             Handover::Relayed { host: 2, keys },
             Handover::NoRelay { host: 2 },
         ] {

@@ -37,7 +37,7 @@ pub enum WordContent {
         /// Its incarnation.
         incarnation: HostIncarnation,
     },
-    /// A process of a job has ended.
+    /// A process of a job has ended, or has left and runs on.
     ProcessEnded {
         /// The job.
         job: JobId,

@@ -36,8 +36,8 @@ struct Membership {
     users: u32,
     /// The level of the first user; later users cannot change it.
     thread_level: c_int,
-    /// The job was left, and the launcher allows no return.
-    has_left_for_good: bool,
+    /// The job was left, and there is no return: its rule.
+    has_left_for_good: Option<&'static str>,
 }
 
 const BEFORE: u8 = 0;
@@ -52,13 +52,20 @@ static CURRENT: AtomicPtr<Job> = AtomicPtr::new(std::ptr::null_mut());
 /// How many need the membership, readable without the lock.
 static USERS: AtomicU32 = AtomicU32::new(0);
 static MEMBERSHIP: Mutex<Membership> =
-    Mutex::new(Membership { job: None, users: 0, thread_level: 0, has_left_for_good: false });
+    Mutex::new(Membership { job: None, users: 0, thread_level: 0, has_left_for_good: None });
 /// The process that joined: in a child made by fork not this one.
 static MEMBER: AtomicU32 = AtomicU32::new(0);
 /// Whether one thread alone may call.
 static IS_SINGLE: AtomicBool = AtomicBool::new(false);
 /// The thread that called MPI_Init.
 static MAIN_THREAD: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Why nobody comes back to a job on several hosts.
+const HOSTS_RULE: &str = "and nobody comes back to a job on several hosts; begin the session before MPI_Finalize, or \
+                          run the program on one host";
+/// Why nobody comes back to the job of another launcher.
+const LAUNCHER_RULE: &str = "and the launcher that has started it lets nobody come back; begin the session before \
+                             MPI_Finalize, or start the program with `landeck run`";
 
 /// The context of MPI_COMM_SELF; that of MPI_COMM_WORLD is the first world's.
 const MYSELF: u32 = 1 << 20 | 2;
@@ -102,12 +109,15 @@ fn called() -> Option<CallName> {
 pub(crate) fn join(thread_level: c_int) -> Result<c_int, Mistake> {
     refuse_children()?;
     let mut membership = lock();
-    if membership.has_left_for_good {
-        return Err(left_for_good());
+    if let Some(rule) = membership.has_left_for_good {
+        return Err(Mistake::new(
+            ERR_OTHER,
+            format!("this process has left its job with MPI_Finalize, {rule}"),
+        ));
     }
     if let Some(job) = &membership.job {
-        // MPI_Finalize may have left it.
-        job.come_back();
+        // MPI_Finalize, or the end of a session, may have left it.
+        job.come_back()?;
     } else {
         error_handler::initial()?;
         // At level serialised any thread may call, though only one at a time.
@@ -180,7 +190,11 @@ pub(crate) fn leave() -> Result<(), Mistake> {
     }
     // Another thread may be ending the job at the same time.
     let Some(job) = membership.job.take() else { return finished };
-    membership.has_left_for_good = job.way_back() == WayBack::None;
+    membership.has_left_for_good = match (job.way_back(), job.spans_hosts()) {
+        (WayBack::None, true) => Some(HOSTS_RULE),
+        (WayBack::None, false) => Some(LAUNCHER_RULE),
+        (WayBack::SamePlace | WayBack::AnotherJob, _) => None,
+    };
     drop(membership);
     finished.and(job.leave().map_err(Mistake::from))
 }
@@ -455,14 +469,6 @@ fn too_early() -> Mistake {
 #[cold]
 fn too_late() -> Mistake {
     Mistake::new(ERR_OTHER, "MPI is finalised; this function may not be called after MPI_Finalize")
-}
-
-#[cold]
-fn left_for_good() -> Mistake {
-    let text = "this process has left its job with MPI_Finalize, and the launcher that has started it lets \
-                nobody come back; begin the session before MPI_Finalize, or start the program with \
-                `landeck run`";
-    Mistake::new(ERR_OTHER, text)
 }
 
 #[cold]

@@ -8,6 +8,7 @@ mod header;
 mod interchange;
 mod joining;
 mod launchers;
+mod leaving;
 mod programs;
 mod seeing;
 mod support;

@@ -112,7 +112,7 @@ impl Ballot for Board {
 
     fn life(&self, member: u32) -> Standing {
         match self.state(member) {
-            SlotState::Departed => Standing::Left,
+            SlotState::Left | SlotState::Departed => Standing::Left,
             SlotState::Dead => Standing::Died,
             SlotState::Free | SlotState::Reserved | SlotState::Alive => Standing::Lives,
         }

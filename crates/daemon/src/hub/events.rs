@@ -33,7 +33,7 @@ impl Hub {
                         self.relay.granted(receiver, source, position);
                     }
                     LanesEvent::HasRoom { process } => self.relay.has_room(process),
-                    LanesEvent::GuestEnded { job, process, end } => {
+                    LanesEvent::Ended { job, process, end } => {
                         self.tell(WordContent::ProcessEnded { job, process, end });
                     }
                     LanesEvent::PairBroken { job, far, cause } => self.tell_pair(job, far, cause),

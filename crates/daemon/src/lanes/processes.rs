@@ -144,7 +144,7 @@ impl Lanes {
             && self.tokens.get(&process) == Some(&token)
         {
             self.tokens.remove(&process);
-            self.leaving.add(gone.job, process);
+            self.leaving.add(gone.job, process, false);
         }
     }
 
@@ -199,6 +199,7 @@ impl Lanes {
                 let place = (*slot, *incarnation, *host);
                 return self.relay_wanted(tools, token, place);
             }
+            (Handover::Left, Some(process)) => self.leaving.add(job, process, true),
             (Handover::Numbers, Some(_)) => self.events.push(LanesEvent::NumbersWanted),
             _ => return Err(()),
         }

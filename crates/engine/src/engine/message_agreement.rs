@@ -138,10 +138,10 @@ impl MessageAgreements {
     /// Whether there is nothing to listen to.
     #[inline]
     pub(super) fn are_idle(&self) -> bool {
-        self.of.is_empty()
+        self.of.is_empty() && self.outgoing.is_empty()
     }
 
-    fn post(
+    pub(super) fn post(
         &mut self,
         endpoint: &mut Endpoint<SharedMemory>,
         to: Peer,

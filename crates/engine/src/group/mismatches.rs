@@ -21,6 +21,7 @@ use landeck_collectives::Signature;
 use landeck_kernel::{Area, Endpoint, Received, Wanted};
 use landeck_transports::SharedMemory;
 
+use crate::departure::Departure;
 use crate::group::GroupState;
 use crate::identity::GroupIdentity;
 use crate::mismatch::{Mismatch, decode_remark};
@@ -34,7 +35,7 @@ impl GroupState {
     ) -> Option<Mismatch> {
         for (peer, said) in self.waiting(endpoint) {
             let found = if said.is_alarm() {
-                heard(endpoint, &self.place, peer, said).and_then(|bytes| Mismatch::decode(&bytes))
+                self.take_alarm(endpoint, peer, said)
             } else if said.is_remark() {
                 self.take_remark(endpoint, peer, said);
                 None
@@ -131,6 +132,29 @@ impl GroupState {
             self.remarks.retain(|&(other, _)| other != peer);
             self.remarks.push((peer, call));
         }
+    }
+
+    /// Takes the message of a member that has found a mismatch, or that an operation lacks a member that has left.
+    fn take_alarm(
+        &mut self,
+        endpoint: &mut Endpoint<SharedMemory>,
+        peer: Peer,
+        alarm: Signature,
+    ) -> Option<Mismatch> {
+        let bytes = heard(endpoint, &self.place, peer, alarm)?;
+        if let Some(told) = Departure::decode(&bytes, self.place.members.len())
+            && !self.departure.is_some_and(|known| known.concerns(told.number))
+        {
+            self.departure = Some(told);
+        }
+        Mismatch::decode(&bytes)
+    }
+
+    /// Whether somebody tells of a mismatch or a departure.
+    #[cold]
+    pub(crate) fn has_alarm(&self, endpoint: &Endpoint<SharedMemory>) -> bool {
+        let mut kept = endpoint.kept_in(self.place.collective_context);
+        kept.any(|(_, tag)| Signature::of_tag(tag).is_alarm())
     }
 
     /// The mismatch of a member's call and ours.

@@ -11,9 +11,10 @@ use landeck_collectives::{
     BoardStyle, CostParameters, Facts, Group, GroupError, Link, Links, Operation, Request,
     Settings, Signature, Table, Task, Walk, Way, is_derived_over_hosts, segments_of,
 };
-use landeck_kernel::Failure;
+use landeck_kernel::{Endpoint, Failure};
 use landeck_memory::message_cells::CELL_BYTES;
 use landeck_memory::{Segment, SegmentPlan};
+use landeck_transports::SharedMemory;
 
 use crate::board::{AtBoard, Protocol};
 use crate::board_call::{BoardCall, Chunks};
@@ -21,6 +22,7 @@ use crate::call::Call;
 use crate::call_facts::CallFacts;
 use crate::combine::Combiner;
 use crate::context::collective_context;
+use crate::departure::Departure;
 use crate::fault::Fault;
 use crate::group::driving::{Direct, Driving};
 use crate::group::holdings::Holdings;
@@ -55,6 +57,9 @@ pub(crate) struct GroupState {
     spans: BTreeMap<u32, u32>,
     /// Members are out of step: nothing that follows can be right.
     pub(crate) mismatch: Option<Mismatch>,
+    /// A member has left, and the operations from a number on lack it: members of a group without a board come to none
+    /// of them.
+    pub(crate) departure: Option<Departure>,
     /// Where all members are on one host.
     pub(crate) board: Option<Board>,
     /// Where the members are on several hosts, and several of them on this one.
@@ -141,6 +146,7 @@ impl GroupState {
             remarks: Vec::new(),
             spans: BTreeMap::new(),
             mismatch: None,
+            departure: None,
             board,
             local,
             is_crowded: plan.is_oversubscribed(),
@@ -330,14 +336,25 @@ impl GroupState {
 
     /// It, for its next operation, unless it has failed.
     #[inline]
-    pub(super) fn ready(&mut self, failure: Option<Failure>) -> Result<&mut Self, Fault> {
+    pub(super) fn ready(
+        &mut self,
+        failure: Option<Failure>,
+        endpoint: &Endpoint<SharedMemory>,
+    ) -> Result<&mut Self, Fault> {
         if let Some(failure) = failure {
             self.refuse();
             return Err(failure.into());
         }
-        match self.mismatch {
-            Some(mismatch) => Err(Fault::Mismatch(mismatch)),
-            None => Ok(self),
+        match (self.mismatch, self.departure) {
+            (Some(mismatch), _) => Err(Fault::Mismatch(mismatch)),
+            (None, Some(departure))
+                if departure.concerns(self.next_number)
+                    && departure.is_recorded(&self.place, endpoint) =>
+            {
+                self.refuse();
+                Err(departure.failure(&self.place).into())
+            }
+            (None, _) => Ok(self),
         }
     }
 

@@ -22,6 +22,8 @@ pub(super) enum Pending {
     Publish(Publication),
     /// Be watched: answered when it is known whether the process has joined.
     Found { process: ProcessId },
+    /// Look at what a process says of itself: answered when the driver has looked.
+    Presence { process: ProcessId },
     /// Observe the job: answered when there is a descriptor for that.
     Observe,
     /// A question about an object: answered when there is memory.
@@ -59,6 +61,10 @@ impl Door {
             (Question::Found { process }, None) => {
                 let look = Action::Look { visitor, slot: process.slot };
                 self.wait_for(visitor, Pending::Found { process }, look);
+            }
+            (Question::Presence { process }, None) => {
+                let look = Action::Look { visitor, slot: process.slot };
+                self.wait_for(visitor, Pending::Presence { process }, look);
             }
             (Question::LookUp, Some(listener)) => match self.names.at(listener) {
                 Some(published) => {
@@ -194,9 +200,41 @@ impl Door {
         self.end(visitor, Reply::Object(answer), memory);
     }
 
+    /// Passes on what a process says of itself. Of a process that has ended, or has another in its slot, that means
+    /// nothing.
+    fn heard(
+        &mut self,
+        membership: &Membership,
+        visitor: Visitor,
+        process: ProcessId,
+        presence: Presence,
+    ) {
+        let is_ours = membership.rank_of(process.slot).is_some()
+            && membership.process(process.slot) == process;
+        let has_left = match presence {
+            Presence::Finalized => true,
+            Presence::Attached => false,
+            Presence::NotAttached | Presence::Aborted => {
+                return self.refuse(visitor, Verdict::NotAlive);
+            }
+        };
+        if !is_ours {
+            return self.refuse(visitor, Verdict::NotAlive);
+        }
+        // What it says is announced before it has its answer.
+        self.actions.push(Action::Said { slot: process.slot, has_left });
+        self.refuse(visitor, Verdict::Granted);
+    }
+
     /// Decides whether a visitor is watched as a process that joined below the one that was started.
     pub(super) fn seen(&mut self, membership: &Membership, visitor: Visitor, presence: Presence) {
-        let Some(Pending::Found { process }) = self.pending(visitor) else { return };
+        let process = match self.pending(visitor) {
+            Some(Pending::Found { process }) => process,
+            Some(Pending::Presence { process }) => {
+                return self.heard(membership, visitor, process, presence);
+            }
+            _ => return,
+        };
         let Some(pid) = self.visitors.get(&visitor).map(|visit| visit.pid) else { return };
         let slot = process.slot;
         let is_ours = membership.rank_of(slot).is_some() && membership.is_alive(process);
@@ -236,7 +274,7 @@ impl Door {
 mod tests {
     use super::super::tests::{HOST, House, about, answer, name, process, publish};
     use super::super::*;
-    use crate::membership::Presence;
+    use crate::membership::{Presence, State};
     use landeck_wire::{Incarnation, Slot};
 
     /// The answer about an object in the first action: verdict, number, memory.
@@ -390,6 +428,26 @@ mod tests {
         assert_eq!(house.membership.record(Slot(0)).pid, 300);
         let lost = [Action::Lost { visitor, process: process(0) }, Action::Close { visitor }];
         assert_eq!(house.tell(Input::Gone { visitor }), lost);
+    }
+
+    #[test]
+    fn a_process_says_that_it_has_left_and_that_it_takes_part_again() {
+        let mut house = House::new();
+        let mut says = |house: &mut House, of: ProcessId, presence: Presence| {
+            let (visitor, look) = house.asks(None, &Question::Presence { process: of });
+            assert_eq!(look, [Action::Look { visitor, slot: of.slot }]);
+            answer(&house.tell(Input::Seen { visitor, presence })).verdict
+        };
+        let next = ProcessId { incarnation: Incarnation(2), ..process(0) };
+        assert_eq!(says(&mut house, next, Presence::Finalized), Verdict::NotAlive);
+        assert_eq!(says(&mut house, process(2), Presence::Finalized), Verdict::NotAlive, "a guest");
+        assert_eq!(says(&mut house, process(0), Presence::NotAttached), Verdict::NotAlive);
+        assert!(house.membership.is_alive(process(0)));
+        assert_eq!(says(&mut house, process(0), Presence::Finalized), Verdict::Granted);
+        assert_eq!(house.membership.record(Slot(0)).state, State::Left);
+        assert_eq!(says(&mut house, process(0), Presence::Attached), Verdict::Granted);
+        assert!(house.membership.is_alive(next));
+        assert_eq!(says(&mut house, process(0), Presence::Finalized), Verdict::NotAlive);
     }
 
     #[test]

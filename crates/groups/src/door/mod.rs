@@ -338,6 +338,13 @@ mod tests {
                     Action::Found { slot, pid } => {
                         left.extend(self.tell_membership(membership::Input::Found { slot, pid }));
                     }
+                    Action::Said { slot, has_left } => {
+                        let said = match has_left {
+                            true => membership::Input::Left { slot },
+                            false => membership::Input::Returned { slot },
+                        };
+                        left.extend(self.tell_membership(said));
+                    }
                     action => left.push(action),
                 }
             }

@@ -84,6 +84,11 @@ pub enum Question {
     LookUp,
     /// Observe the job without joining it.
     Observe,
+    /// Look at the word that a process wrote about itself: it has left, or takes part again.
+    Presence {
+        /// The process.
+        process: ProcessId,
+    },
     /// Be watched as a process of the job that joined below the one that was started.
     Found {
         /// The process.
@@ -110,6 +115,7 @@ const UNPUBLISH: u8 = 3;
 const LOOK_UP: u8 = 4;
 const OBSERVE: u8 = 5;
 const FOUND: u8 = 6;
+const PRESENCE: u8 = 7;
 /// The slot in a guest's question.
 const ANY_SLOT: u32 = u32::MAX;
 
@@ -137,6 +143,9 @@ impl Question {
             Self::LookUp => about(LOOK_UP, 0, 0, 0, ""),
             Self::Observe => about(OBSERVE, 0, 0, 0, ""),
             Self::Found { process } => about(FOUND, process.slot.0, process.incarnation.0, 0, ""),
+            Self::Presence { process } => {
+                about(PRESENCE, process.slot.0, process.incarnation.0, 0, "");
+            }
         }
         bytes
     }
@@ -160,6 +169,7 @@ impl Question {
             LOOK_UP => Some(Self::LookUp),
             OBSERVE => Some(Self::Observe),
             FOUND => Some(Self::Found { process }),
+            PRESENCE => Some(Self::Presence { process }),
             _ => None,
         }
     }
@@ -236,6 +246,7 @@ mod tests {
             Question::LookUp,
             Question::Observe,
             Question::Found { process: process(2) },
+            Question::Presence { process: process(2) },
         ] {
             assert_eq!(Question::decode(&question.encode(), HOST), Some(question));
         }

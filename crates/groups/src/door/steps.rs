@@ -148,6 +148,13 @@ pub enum Action {
         /// The PID of the process that joined.
         pid: u32,
     },
+    /// Tell the membership that a process says of itself that it has left, or that it takes part again.
+    Said {
+        /// The slot.
+        slot: Slot,
+        /// Whether it has left.
+        has_left: bool,
+    },
     /// An admitted process has left: tell the membership, unless it already knows.
     Left {
         /// The process.

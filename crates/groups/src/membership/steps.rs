@@ -31,6 +31,16 @@ pub enum Input {
         /// The word that it wrote about itself.
         presence: Presence,
     },
+    /// A process has said goodbye, and runs on.
+    Left {
+        /// Its slot.
+        slot: Slot,
+    },
+    /// A process that had left takes part again.
+    Returned {
+        /// Its slot.
+        slot: Slot,
+    },
     /// The process that joined in a slot is not the one that was started, but one below it.
     Found {
         /// Its slot.

@@ -11,6 +11,7 @@ pub(super) fn written(record: Record) -> SlotRecord {
             State::Free => SlotState::Free,
             State::Reserved => SlotState::Reserved,
             State::Alive => SlotState::Alive,
+            State::Left => SlotState::Left,
             State::Departed => SlotState::Departed,
             State::Dead => SlotState::Dead,
         },
@@ -19,5 +20,6 @@ pub(super) fn written(record: Record) -> SlotRecord {
         stopped: record.stopped,
         status: record.status,
         replaces: record.replaces.map(|of| Replaced { rank: of.rank, number: of.number }),
+        returns: record.returns,
     }
 }

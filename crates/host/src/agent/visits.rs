@@ -129,6 +129,12 @@ impl Agent {
                 self.tell(membership::Input::Asked { request: visitor.0, wanted, pid });
             }
             Action::Found { slot, pid } => self.tell(membership::Input::Found { slot, pid }),
+            Action::Said { slot, has_left: true } => {
+                self.tell(membership::Input::Left { slot });
+            }
+            Action::Said { slot, has_left: false } => {
+                self.tell(membership::Input::Returned { slot });
+            }
             Action::Left { process } => self.end(process),
             Action::Lost { visitor, process } => self.lose(visitor, process),
             Action::Announce => self.unannounced = true,

@@ -81,6 +81,12 @@ impl<N: Channel> Endpoint<N> {
         self.discard(|in_context, _| in_context == context);
     }
 
+    /// Sets the context in which a process that has left is waited for until it ends: it may come back, and is meant as
+    /// what it is then.
+    pub fn wait_for_leavers_in(&mut self, context: u32) {
+        self.core.membership.patient_context = Some(context);
+    }
+
     /// Acknowledges all deaths: receives from any source continue without the dead.
     pub fn acknowledge_failures(&mut self) -> Vec<Peer> {
         self.refresh();
@@ -179,29 +185,40 @@ impl<N: Channel> Endpoint<N> {
             return false;
         }
         let record = self.core.segment.slot_record(slot);
-        let known = self.core.membership.incarnations[slot as usize];
-        if record.incarnation != known {
-            self.core.membership.incarnations[slot as usize] = record.incarnation;
-            self.core.one_copies.renew(slot);
-            if known != 0 {
-                self.succeed(slot);
-            }
-            self.near.forget_before(Peer(slot), record.incarnation);
-        }
+        let (known, known_tenancy) = self.core.membership.known[slot as usize];
         let is_next = known != 0 && record.incarnation != known;
-        if !record.state.is_gone() || self.core.membership.gone.contains_key(&slot) {
+        if record.incarnation != known {
+            self.core.membership.known[slot as usize] = (record.incarnation, record.tenancy());
+            let is_same_process = record.tenancy() == known_tenancy;
+            match is_same_process {
+                _ if known == 0 => self.core.one_copies.renew(slot),
+                true => self.come_back(slot),
+                false => {
+                    self.core.one_copies.renew(slot);
+                    self.succeed(slot);
+                }
+            }
+            self.near.forget_before(Peer(slot), record.tenancy());
+        }
+        if !record.state.is_gone() {
             return is_next;
+        }
+        if self.core.membership.gone.contains_key(&slot) {
+            let has_ended = record.state.has_ended() && self.core.membership.lose_for_good(slot);
+            if has_ended {
+                self.core.heap.reclaim_from(slot);
+            }
+            return is_next || has_ended;
         }
         // The messages that it sent before it went still count, and are no more than its ring holds.
         self.core.keeps_all = true;
         while self.near.poll_peer_into(Peer(slot), &mut self.core) {}
         self.core.keeps_all = false;
-        let died = record.state == SlotState::Dead;
-        self.core.membership.gone.insert(slot, died);
-        if died {
-            self.core.membership.unacknowledged.insert(slot);
+        let (died, has_ended) = (record.state == SlotState::Dead, record.state.has_ended());
+        self.core.membership.lose(slot, died, !has_ended);
+        if has_ended {
+            self.core.heap.reclaim_from(slot);
         }
-        self.core.heap.reclaim_from(slot);
         true
     }
 
@@ -222,8 +239,11 @@ impl<N: Channel> Endpoint<N> {
                 network.forget_before(Peer(peer), record.process.incarnation);
             }
         }
-        if !record.state.is_gone() || self.core.membership.gone.contains_key(&peer) {
+        if !record.state.is_gone() {
             return is_next;
+        }
+        if self.core.membership.gone.contains_key(&peer) {
+            return is_next || record.state.has_ended() && self.core.membership.lose_for_good(peer);
         }
         // A lane that the process has used may still wait to be taken over.
         if let Some(network) = &mut self.far {
@@ -265,11 +285,8 @@ impl<N: Channel> Endpoint<N> {
         if !self.far.as_ref().is_none_or(|network| network.is_read_out(Peer(peer))) {
             return false;
         }
-        let died = self.core.segment.peer_record(peer).state != SlotState::Departed;
-        self.core.membership.gone.insert(peer, died);
-        if died {
-            self.core.membership.unacknowledged.insert(peer);
-        }
+        let state = self.core.segment.peer_record(peer).state;
+        self.core.membership.lose(peer, state == SlotState::Dead, !state.has_ended());
         self.core.chunks.forget(Peer(peer));
         // Nothing of this process's waits for it any more.
         if let Some(network) = &mut self.far {
@@ -327,6 +344,16 @@ impl<N: Channel> Endpoint<N> {
     /// Whether a peer is known to be gone; if so, whether it died.
     pub fn is_gone(&self, peer: Peer) -> Option<bool> {
         self.core.membership.gone.get(&peer.0).copied()
+    }
+
+    /// The reason why nothing more comes from a member of a context, as its record says, although messages of it may
+    /// still arrive.
+    pub fn recorded_loss(&self, context: u32, member: Peer) -> Option<Failure> {
+        self.core.membership.failure_of(context, member).or_else(|| {
+            let state = self.core.segment.peer_record(member.0).state;
+            let died = state == SlotState::Dead;
+            state.is_gone().then_some(Failure::PeerGone { peer: member, died })
+        })
     }
 
     /// The failure by a member of a context that has died or is broken, if there is one. A member that has left in good

@@ -19,6 +19,7 @@ impl<N: Channel> Endpoint<N> {
         self.core.chunks.forget(Peer(slot));
         let membership = &mut self.core.membership;
         let seen = membership.gone.remove(&slot);
+        let was_away = membership.lose_for_good(slot);
         let contexts = membership.contexts.iter();
         let with_it = contexts.filter(|(_, members)| members.contains(&Peer(slot)));
         let with_it = with_it.map(|(&context, _)| context);
@@ -26,12 +27,38 @@ impl<N: Channel> Endpoint<N> {
         membership.broken.remove(&slot);
         if seen.is_none() {
             membership.unacknowledged.insert(slot);
+        }
+        if seen.is_none() || was_away {
             self.core.heap.reclaim_from(slot);
         }
         let needs_it: Vec<RequestId> =
             self.core.requests.pending().filter(|&id| self.needed_predecessor(id, slot)).collect();
         for id in needs_it {
             let failure = Failure::PeerGone { peer: Peer(slot), died: seen.unwrap_or(true) };
+            self.core.end(id, Work::failed(failure));
+        }
+    }
+
+    /// Records that a process that had left takes part again, whether or not this process has seen it leave. What it was
+    /// a member of before is over for it; its messages stay.
+    pub(super) fn come_back(&mut self, peer: u32) {
+        let membership = &mut self.core.membership;
+        membership.gone.remove(&peer);
+        membership.away.remove(&peer);
+        let contexts = membership.contexts.iter();
+        let with_it = contexts.filter(|(_, members)| members.contains(&Peer(peer)));
+        membership.succession.succeed(peer, false, with_it.map(|(&context, _)| context));
+        let lost = |id: &RequestId| {
+            let work =
+                self.core.requests.get(*id).filter(|work| work.depends_on() == Some(Peer(peer)));
+            let context = work.and_then(Work::context);
+            context.is_some_and(|context| {
+                self.core.membership.succession.failure_of(context, Peer(peer)).is_some()
+            })
+        };
+        let lost: Vec<RequestId> = self.core.requests.pending().filter(lost).collect();
+        for id in lost {
+            let failure = Failure::PeerGone { peer: Peer(peer), died: false };
             self.core.end(id, Work::failed(failure));
         }
     }

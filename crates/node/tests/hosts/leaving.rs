@@ -1,7 +1,7 @@
 //! Processes leave while others have not received everything, and abort.
 
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use landeck::{ErrorKind, Job, Tag};
 
@@ -32,6 +32,50 @@ fn everything_arrives_from_a_process_that_has_left() {
         let gone = world.send(&[1u8], far, Tag(1)).unwrap_err();
         assert!(matches!(gone.kind, ErrorKind::PeerFailed { .. }), "{gone}");
     });
+}
+
+/// A process that leaves and runs on holds nobody up: all members of an operation that needs it are told, on both hosts,
+/// and of that one. What it sent before is received all the same.
+#[test]
+fn all_are_told_at_once_of_a_process_that_leaves_and_runs_on() {
+    const STAYS: Duration = Duration::from_millis(3_000);
+    const TOLD: Duration = Duration::from_millis(2_000);
+    let test = "leaving::all_are_told_at_once_of_a_process_that_leaves_and_runs_on";
+    if is_member() {
+        let job = Job::join().unwrap();
+        let world = job.world();
+        world.barrier().unwrap();
+        if world.rank() == 1 {
+            thread::sleep(Duration::from_millis(100));
+            world.send(&[7u8], RANKS - 1, Tag(1)).unwrap();
+            job.leave().unwrap();
+            return thread::sleep(STAYS);
+        }
+        let begun = Instant::now();
+        let gone = world.barrier().unwrap_err();
+        let late = begun.elapsed();
+        assert!(late < TOLD, "{late:?}: {gone}");
+        let has_left = |kind: &ErrorKind| match kind {
+            ErrorKind::PeerFailed { rank: Some(1), how, .. } => how == "has left the job",
+            _ => false,
+        };
+        assert!(has_left(&gone.kind), "{gone}");
+        if world.rank() == RANKS - 1 {
+            assert_eq!(world.receive::<u8>(1, Tag(1)).unwrap().0, 7);
+        }
+        let gone = world.receive::<u8>(1, Tag(2)).unwrap_err();
+        assert!(has_left(&gone.kind), "{gone}");
+        let gone = world.barrier().unwrap_err();
+        assert!(has_left(&gone.kind), "the group is over: {gone}");
+        let late = begun.elapsed();
+        assert!(late < TOLD, "{late:?}");
+        // Whoever waits for this one, and not for the one that has left, is not told by its end.
+        thread::sleep(TOLD.saturating_sub(late));
+        return job.leave().unwrap();
+    }
+    if let Some(ended) = run(test, &[]) {
+        assert!(ended.status.success(), "{}", text(&ended));
+    }
 }
 
 #[test]

@@ -140,7 +140,8 @@ impl World {
         };
         self.log.note(self.now, format!("given up after {silent:?}: {sight:?}"));
         // What was sent in a cut is sent again some time behind its end.
-        let is_right = self.was_cut_at.is_some_and(|at| self.now < at + 2 * RETRY_MAX + LIMIT + LOOK_MAX);
+        let is_right =
+            self.was_cut_at.is_some_and(|at| self.now < at + 2 * RETRY_MAX + LIMIT + LOOK_MAX);
         ensure(is_right, "a connection that carries is not given up", || {
             format!("silent for {silent:?}, and cut last at {:?}", self.was_cut_at)
         })?;

@@ -728,6 +728,10 @@ impl Channel for Lanes {
         self.daemon.say(Handover::Numbers);
     }
 
+    fn tell_departure(&mut self) {
+        self.daemon.say(Handover::Left);
+    }
+
     fn leave(&mut self) {
         self.has_left = true;
         for at in 0..self.open.len() {

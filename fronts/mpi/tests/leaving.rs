@@ -1,0 +1,59 @@
+//! A rank that leaves with MPI_Finalize while others are in an operation with it: all of them are told at once, also
+//! where it runs on.
+
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use crate::support::{self, Launcher, Library, command, program, run_command};
+use landeck_testing::hosts::{Hosts, Wish};
+use landeck_testing::{Watchdog, jobs};
+
+/// How long one test may take, with compiling.
+const LIMIT: Duration = Duration::from_secs(600);
+/// The ranks of the program: three that stay, and one that leaves for each operation.
+const RANKS: u32 = 14;
+const OPERATIONS: usize = 11;
+/// When each is told at the latest: ten times what it takes over hosts, and less than the leaver stays.
+const TOLD_MS: u64 = 2_000;
+
+#[test]
+fn all_are_told_at_once_of_a_rank_that_leaves_and_runs_on() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let program = program("leavers");
+    check(&run_command(&mut command(Launcher::LandeckHere, Library::Ours, RANKS, &program)));
+}
+
+#[test]
+fn all_are_told_at_once_over_hosts_of_a_rank_that_leaves_and_runs_on() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let test = "all_are_told_at_once_over_hosts_of_a_rank_that_leaves_and_runs_on";
+    let Some(hosts) = Hosts::or_skip(test, &Wish::hosts(2)) else { return };
+    check(&run_command(&mut over(&hosts, RANKS, "leavers")));
+}
+
+/// The command that runs a program over hosts, half of its ranks on each.
+fn over(hosts: &Hosts, ranks: u32, name: &str) -> Command {
+    let mut command = jobs::run_on(hosts, support::launcher(), ranks as usize);
+    command.args(["-n", &ranks.to_string()]).arg(program(name));
+    command.env("LD_LIBRARY_PATH", support::libraries());
+    command
+}
+
+/// Checks that each of the three that stay was told in time, in each operation, and of the right rank.
+fn check(output: &Output) {
+    let said = String::from_utf8_lossy(&output.stdout);
+    let all = format!("{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{all}");
+    let told: Vec<&str> = said.lines().filter(|line| line.contains(" told ")).collect();
+    assert_eq!(told.len(), 3 * OPERATIONS, "{all}");
+    for line in told {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let (is_told, leaver, ms) = (words[4], words[6], words[8]);
+        assert_eq!(is_told, "1", "{all}");
+        assert!(ms.parse::<u64>().unwrap() < TOLD_MS, "{line}\n{all}");
+        // As members of their group the one that leaves is behind rank 0, or behind all that stay.
+        let in_group = if leaver.parse::<u32>().unwrap() < RANKS / 2 { 1 } else { 3 };
+        let named = [&format!("rank {in_group} "), "has left the job"];
+        assert!(named.iter().all(|words| line.contains(*words)), "{line}");
+    }
+}
