@@ -164,7 +164,13 @@ pub(crate) fn leave_at_exit() -> Result<(), Mistake> {
         if fork::is_child() {
             return;
         }
-        let job = lock().job.take();
+        let mut membership = lock();
+        // A process that ends between MPI_Init and MPI_Finalize, or in a session, has not left in good order.
+        if membership.users > 0 {
+            return;
+        }
+        let job = membership.job.take();
+        drop(membership);
         // Nobody is left to tell that it went wrong.
         drop(job.map(landeck::Job::leave));
     }

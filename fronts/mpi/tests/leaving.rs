@@ -31,6 +31,25 @@ fn all_are_told_at_once_over_hosts_of_a_rank_that_leaves_and_runs_on() {
     check(&run_command(&mut over(&hosts, RANKS, "leavers")));
 }
 
+#[test]
+fn an_end_without_finalize_fails_the_job_also_behind_a_session() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let test = "an_end_without_finalize_fails_the_job_also_behind_a_session";
+    let program = program("ends_in_mpi");
+    let mut here = command(Launcher::LandeckHere, Library::Ours, 4, &program);
+    let mut outputs = vec![run_command(&mut here)];
+    let hosts = Hosts::or_skip(test, &Wish::hosts(2));
+    outputs.extend(hosts.map(|hosts| run_command(&mut over(&hosts, 4, "ends_in_mpi"))));
+    for output in outputs {
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{errors}");
+        assert!(
+            errors.contains("rank 1 of 4") && errors.contains("without calling MPI_Finalize"),
+            "{errors}"
+        );
+    }
+}
+
 /// The command that runs a program over hosts, half of its ranks on each.
 fn over(hosts: &Hosts, ranks: u32, name: &str) -> Command {
     let mut command = jobs::run_on(hosts, support::launcher(), ranks as usize);
