@@ -3,8 +3,8 @@
 //! The roll ([`Roll`]) is one word. It is open for one view of the group and one round of the log, the next one there.
 //! The member that sets the last bit completes the synchronisation for all, and the log does not change.
 //!
-//! - The first member to arrive opens a settled roll, if no member is awaited in the log. It has read the roll before
-//!   it folded the log, so it knows the entries with which the roll was settled.
+//! - The first member to arrive opens a settled roll, if no member is awaited in the log and no death is to be told. It
+//!   has read the roll before it folded the log, so it knows the entries with which the roll was settled.
 //! - A process that is about to change the members, or to end the group, closes the roll first. The members that have
 //!   arrived by then have arrived at the log's round. Any process that needs to know writes that into the log, one
 //!   member after the other. It appends no entry for a member that has arrived in the log already, or after that
@@ -90,7 +90,7 @@ struct RollExchange {
 pub(crate) enum SyncOutcome {
     /// All members have arrived.
     Complete,
-    /// All members have arrived but one, which died.
+    /// All members have arrived. This one died meanwhile, or since the synchronisation before.
     MemberDied(u32),
 }
 
@@ -126,7 +126,7 @@ impl Replica {
             let state = &local.state;
             let is_member = state.phase() == Phase::Open
                 && state.has_started()
-                && !state.is_syncing()
+                && !goes_on_in_log(state)
                 && state.member(seat).is_some();
             // The roll has few bits of the view's number: an old state could take another view for its own.
             let is_recent = self.log.snapshot_place() <= state.position();
@@ -161,7 +161,7 @@ impl Replica {
             return Ok(ArrivalAttempt::NotStarted);
         }
         match local.roll_members.of(&local.state, self.slots) {
-            Some(members) if !local.state.is_syncing() => {
+            Some(members) if !goes_on_in_log(&local.state) => {
                 self.arrive_on_roll(local, roll, seat, members)
             }
             _ => self.arrive_in_log(local, roll, seat),
@@ -311,6 +311,11 @@ impl Replica {
             _ => local.state.awaited().any(|awaited| awaited == id),
         }
     }
+}
+
+/// Whether members arrive in the log: a synchronisation goes on there, or the next one tells of a death.
+fn goes_on_in_log(state: &State) -> bool {
+    state.is_syncing() || state.has_untold_death()
 }
 
 fn is_open_for(roll: Roll, state: &State) -> bool {

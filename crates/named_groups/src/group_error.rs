@@ -42,9 +42,9 @@ pub enum GroupError {
         /// The members that had not retrieved, so that there was no room.
         members: Vec<u32>,
     },
-    /// A member died during a synchronisation.
+    /// A member died during a synchronisation, or since the one before.
     #[error(
-        "member {member} of the group \"{group}\" died during the synchronisation: all others have come; go on without it"
+        "member {member} of the group \"{group}\" died before this synchronisation was complete: all others have come; go on without it"
     )]
     MemberDied {
         /// The group.

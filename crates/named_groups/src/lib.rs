@@ -60,6 +60,7 @@ mod server_handle;
 mod subscription;
 mod sync;
 mod sync_wait;
+mod thread_members;
 mod time_limit;
 
 pub use error::{Result, ServiceError};

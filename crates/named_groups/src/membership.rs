@@ -10,6 +10,7 @@ use crate::group_error::GroupError;
 use crate::origin::process_word;
 use crate::replica::{LocalState, Replica, no_peer};
 use crate::subscription::Subscription;
+use crate::thread_members;
 use crate::time_limit::TimeLimit;
 
 /// The members of a group at one moment.
@@ -39,7 +40,7 @@ struct Joined {
 }
 
 impl Replica {
-    /// Makes a mailbox of this process a member. `context` and `place` are those of its address.
+    /// Makes a mailbox of the calling thread a member. `context` and `place` are those of its address.
     ///
     /// # Errors
     /// [`GroupError::AlreadyMember`], [`GroupError::TooManyMembers`], [`GroupError::Destroying`],
@@ -57,7 +58,9 @@ impl Replica {
                 Joined { seat: record.seat(), first: record.first }
             }
         };
-        Ok(Arc::new(Subscription::new(self.clone(), seat, first)))
+        let subscription = Arc::new(Subscription::new(self.clone(), seat, first));
+        thread_members::add(&subscription);
+        Ok(subscription)
     }
 
     fn join_directly(&self, context: u32, place: u64) -> Result<Joined> {

@@ -1,11 +1,12 @@
 //! Memory and credit for messages.
 
 use landeck_groups::service::{EntryWord, MemberRecord, Phase};
-use landeck_memory::{Bytes, ThreadMode};
+use landeck_memory::Bytes;
 use landeck_objects::group_log::{CELL_BYTES, Claim, LOG_ENTRIES, Look, Passed, Reach, WaitsFor};
 
 use crate::error::Result;
 use crate::replica::{LocalState, Replica};
+use crate::thread_members;
 
 /// The members that have retrieved least.
 pub(crate) struct Slowest {
@@ -114,26 +115,28 @@ impl Replica {
         }
     }
 
-    /// Whether a broadcast of this process has no room because its only thread has not retrieved.
+    /// Whether a broadcast of the calling thread has no room because that thread has not retrieved.
     pub(crate) fn blocks_itself(&self, local: &LocalState) -> bool {
-        self.only_thread_has_taken(local, |taken| taken == local.passed.messages)
+        self.this_thread_has_taken(local, |taken| taken == local.passed.messages)
     }
 
-    /// Whether held broadcasts have no room because the only thread of this process has not retrieved.
+    /// Whether held broadcasts have no room because the calling thread has not retrieved.
     pub(crate) fn blocks_held_broadcasts(&self, local: &LocalState) -> bool {
-        self.only_thread_has_taken(local, |taken| self.log.has_no_room(taken))
+        self.this_thread_has_taken(local, |taken| self.log.has_no_room(taken))
     }
 
-    /// Whether some mailbox of this process's only thread has messages waiting and `is_late` holds for the number that
-    /// it has retrieved.
-    fn only_thread_has_taken(&self, local: &LocalState, is_late: impl Fn(u64) -> bool) -> bool {
+    /// Whether some mailbox of the calling thread, from which no other thread retrieves, has messages waiting and
+    /// `is_late` holds for the number that it has retrieved.
+    fn this_thread_has_taken(&self, local: &LocalState, is_late: impl Fn(u64) -> bool) -> bool {
         let all = local.state.broadcasts();
         let is_own_and_late = |member: &MemberRecord| {
             let taken = self.taken(local, member);
-            member.slot == self.shared.slot && taken < all && is_late(taken)
+            member.slot == self.shared.slot
+                && taken < all
+                && is_late(taken)
+                && thread_members::has(self, member.seat())
         };
-        self.shared.engine.mode() == ThreadMode::Single
-            && local.state.members().iter().any(is_own_and_late)
+        local.state.members().iter().any(is_own_and_late)
     }
 
     /// The members that have retrieved least, if messages wait for them.

@@ -132,6 +132,11 @@ impl Subscription {
         self.replica.number()
     }
 
+    /// Whether this is of the same job as a replica.
+    pub(crate) fn is_in_job_of(&self, replica: &Replica) -> bool {
+        Arc::ptr_eq(&self.replica.shared, &replica.shared)
+    }
+
     /// Has broadcasts of other processes wake this process from now on, so that they can be announced.
     pub fn watch(own: &Arc<Self>) -> SubscriptionWatch {
         own.replica.log.waits(WaitsFor::Messages, true);

@@ -104,7 +104,7 @@ pub(crate) const DESTROYING: c_int = 48;
 pub(crate) const GROUPDESTROYED: c_int = 49;
 /// The group is destroyed, but some broadcasts had no room until the time was over: give it more time, or retrieve sooner.
 pub(crate) const LOSS: c_int = 50;
-/// A member died before it came to the synchronisation: the others have come, go on with them.
+/// A member died before the synchronisation was complete: the others have come, go on with them.
 pub(crate) const MEMBERDIED: c_int = 51;
 /// This mailbox is a member of the group already: leave first, or join with another mailbox.
 pub(crate) const ALREADYMEMBER: c_int = 52;
@@ -112,7 +112,7 @@ pub(crate) const ALREADYMEMBER: c_int = 52;
 pub(crate) const LEFT: c_int = 53;
 /// The group has as many members as a group can have: leave with one of them first, or make another group.
 pub(crate) const TOOMANY: c_int = 54;
-/// The group is full, because members do not retrieve: retrieve there, or make the group with more room.
+/// The group is full, because members do not retrieve, perhaps this thread: retrieve there, or make the group with more room.
 pub(crate) const FULL: c_int = 55;
 /// The message is longer than the memory of the group: make the group with more bytes, or send parts.
 pub(crate) const TOOLONG: c_int = 56;
@@ -182,11 +182,11 @@ pub(crate) const ALL: &[(c_int, &CStr, &CStr)] = &[
     (48, c"DECK_EDESTROYING", c"the group is being destroyed: close the object, and create or join another group"),
     (49, c"DECK_EGROUPDESTROYED", c"the group is destroyed: close the object, and create or join another group"),
     (50, c"DECK_ELOSS", c"the group is destroyed, but some broadcasts had no room until the time was over: give it more time, or retrieve sooner"),
-    (51, c"DECK_EMEMBERDIED", c"a member died before it came to the synchronisation: the others have come, go on with them"),
+    (51, c"DECK_EMEMBERDIED", c"a member died before the synchronisation was complete: the others have come, go on with them"),
     (52, c"DECK_EALREADYMEMBER", c"this mailbox is a member of the group already: leave first, or join with another mailbox"),
     (53, c"DECK_ELEFT", c"this process is no member of the group (any more): join it first"),
     (54, c"DECK_ETOOMANY", c"the group has as many members as a group can have: leave with one of them first, or make another group"),
-    (55, c"DECK_EFULL", c"the group is full, because members do not retrieve: retrieve there, or make the group with more room"),
+    (55, c"DECK_EFULL", c"the group is full, because members do not retrieve, perhaps this thread: retrieve there, or make the group with more room"),
     (56, c"DECK_ETOOLONG", c"the message is longer than the memory of the group: make the group with more bytes, or send parts"),
     (57, c"DECK_ETWICE", c"a process is in the group twice, and collective operations have each process once: leave with one of its members"),
     (58, c"DECK_ELEFTBEHIND", c"the collective operations of the group went on without this member: leave and join again"),

@@ -33,6 +33,11 @@ fn groups_over_both_hosts() {
 }
 
 #[test]
+fn members_of_both_hosts_that_send_and_take_in_turn_never_wait_for_themselves() {
+    agrees("drains", &[]);
+}
+
+#[test]
 fn groups_with_a_server_over_both_hosts() {
     agrees("served", &["hosts"]);
 }

@@ -8,8 +8,8 @@
 //! - A member has the smallest free number, and keeps it.
 //! - The group has *started* once it had as many members as its minimum; that never changes back.
 //! - A round of synchronisation begins when the first member comes to it, and consists of the members at that time. It
-//!   is complete when all of them have come, left or died. If one died, all participants are told which. Members that
-//!   joined later take part in the next round.
+//!   is complete when all of them have come, left or died. If a member has died since the round before, all participants
+//!   are told which: one, if several have. Members that joined later take part in the next round.
 //! - A group ends with its last member, unless it is persistent.
 //! - While a group is being destroyed, broadcasts that were already held may finish.
 //! - A *cut* determines the members of a numbered collective operation. The first process that comes to that number

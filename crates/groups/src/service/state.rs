@@ -146,7 +146,8 @@ pub struct State {
     pub(super) members: Vec<MemberRecord>,
     pub(super) is_syncing: bool,
     pub(super) rounds: u64,
-    /// A member that died in the present round; `died_last` is that of the last complete round.
+    /// The first member that has died since the last complete round, to be told at the end of the present or next one.
+    /// `died_last` is that of the last complete round.
     pub(super) died: Option<u32>,
     pub(super) died_last: Option<u32>,
     pub(super) held: Vec<Held>,
@@ -249,7 +250,13 @@ impl State {
         self.is_syncing
     }
 
-    /// The end of the round with this number: `None` while it goes on, otherwise the member that died in it, if any.
+    /// Whether a death is to be told at the end of the present or next round.
+    pub fn has_untold_death(&self) -> bool {
+        self.died.is_some()
+    }
+
+    /// The end of the round with this number: `None` while it goes on, otherwise the member that died in it or since the
+    /// one before, if any.
     pub fn ended(&self, round: u64) -> Option<Option<u32>> {
         (self.rounds > round).then_some(if self.rounds == round + 1 {
             self.died_last
@@ -380,14 +387,16 @@ impl State {
         let Some(place) = self.place(seat) else { return Outcome::Nothing };
         let member = self.members.remove(place);
         self.view += 1;
-        let took_part = matches!(member.sync, Coming::Awaited | Coming::Come);
-        if took_part && how == Gone::Died {
+        if how == Gone::Died {
             self.died = self.died.or(Some(member.id));
         }
         self.end_round();
-        if self.members.is_empty() && !self.rules.is_persistent && self.phase == Phase::Open {
-            self.phase = Phase::Ended;
-            self.held.clear();
+        if self.members.is_empty() {
+            self.died = None; // no member is left to be told
+            if !self.rules.is_persistent && self.phase == Phase::Open {
+                self.phase = Phase::Ended;
+                self.held.clear();
+            }
         }
         Outcome::Removed(member.id, how)
     }
@@ -417,7 +426,6 @@ impl State {
 
     fn begin_round(&mut self) {
         self.is_syncing = true;
-        self.died = None;
         for member in &mut self.members {
             let has_come = member.sync == Coming::ComeToNext;
             member.sync = if has_come { Coming::Come } else { Coming::Awaited };
@@ -659,7 +667,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_to_die_is_told_and_who_took_no_part_is_not() {
+    fn the_first_to_die_is_told_and_all_of_them_once() {
         let mut state = with(0, 3);
         sync(&mut state, 0);
         state.apply(joining(3));
@@ -667,7 +675,35 @@ mod tests {
             let died = seat(&state, dies);
             plain(&mut state, EntryWord::Died(died));
         }
-        assert_eq!(state.ended(0), Some(Some(2)));
+        assert_eq!(state.ended(0), Some(Some(3)));
+        sync(&mut state, 0);
+        assert_eq!(state.ended(1), Some(None));
+    }
+
+    #[test]
+    fn a_death_between_two_rounds_is_told_at_the_end_of_the_next() {
+        let mut state = with(0, 3);
+        (0..3).for_each(|id| drop(sync(&mut state, id)));
+        assert_eq!(state.ended(0), Some(None));
+        let died = seat(&state, 1);
+        plain(&mut state, EntryWord::Died(died));
+        assert!(state.has_untold_death() && !state.is_syncing());
+        assert_eq!(state.ended(0), Some(None), "the last one is over");
+        sync(&mut state, 0);
+        sync(&mut state, 2);
+        assert_eq!(state.ended(1), Some(Some(1)));
+        assert!(!state.has_untold_death());
+    }
+
+    #[test]
+    fn a_death_that_no_member_outlived_is_not_told() {
+        let mut state = State::new(Rules { minimum: 1, is_persistent: true });
+        state.apply(joining(0));
+        let died = seat(&state, 0);
+        plain(&mut state, EntryWord::Died(died));
+        state.apply(joining(1));
+        sync(&mut state, 0);
+        assert_eq!(state.ended(0), Some(None));
     }
 
     #[test]

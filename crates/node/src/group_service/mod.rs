@@ -34,15 +34,16 @@
 //!   one. Before, nobody sees it; afterwards every one of them that lives retrieves it exactly once,
 //!   even if the sender dies. All retrieve in one order, in which each sender's messages are as it sent them.
 //! - A **synchronisation** is among the processes that are members when the first of them comes to it. A leave counts
-//!   as coming. If one died, all others are told ([`GroupError::MemberDied`]) once all have come. All broadcasts that
+//!   as coming. If one died since the last synchronisation, all others are told ([`GroupError::MemberDied`]) once all have
+//!   come. All broadcasts that
 //!   the members sent before are in all mailboxes then.
 //! - After **leave** nothing more enters the mailbox, and the mailbox still yields its messages. The last leave
 //!   ends the group unless it is persistent; the end of its creator does not.
 //! - **Destroy** ends calls that wait (for the minimum, in a synchronisation, with a join) with
 //!   [`GroupError::GroupDestroyed`]; broadcasts that wait for room finish first. Members still retrieve the accepted
 //!   messages.
-//! - A mailbox that is **full** holds the processes that broadcast to this group, and no others. If the
-//!   only thread of a process would wait for its own mailbox, it gets an error ([`GroupError::Full`]).
+//! - A mailbox that is **full** holds the processes that broadcast to this group, and no others. A thread that would
+//!   wait for its own mailbox, from which only it retrieves, gets an error ([`GroupError::Full`]).
 //!
 //! A group may be made to have a **server** ([`GroupOptions::served_by`]), as DECK's groups had: then processes send
 //! their requests to it as messages. The log remains the group's only truth.
@@ -225,7 +226,7 @@ impl Group {
     ///
     /// # Errors
     /// [`GroupError::Destroying`], [`GroupError::GroupDestroyed`], [`GroupError::TooLong`], [`GroupError::Full`]
-    /// where the group was made to refuse, [`crate::ErrorKind::Ended`], [`crate::ErrorKind::Thread`].
+    /// where the group was made to refuse or a mailbox of this thread is full, [`crate::ErrorKind::Ended`], [`crate::ErrorKind::Thread`].
     pub fn broadcast(&self, message: &Message) -> Result<()> {
         self.send(message, Sender::NonMember, TimeLimit::Unlimited)
     }
@@ -280,8 +281,8 @@ impl Group {
     /// accepted messages.
     ///
     /// # Errors
-    /// [`GroupError::DestroyedWithLoss`] when broadcasts wait for a mailbox of this process, whose only thread
-    /// cannot retrieve during this call: retrieve before; [`GroupError::Destroying`], [`GroupError::GroupDestroyed`]
+    /// [`GroupError::DestroyedWithLoss`] when broadcasts wait for a mailbox of this thread, which cannot
+    /// retrieve during this call: retrieve before; [`GroupError::Destroying`], [`GroupError::GroupDestroyed`]
     /// when another process destroys it or has destroyed it, [`crate::ErrorKind::Ended`], [`crate::ErrorKind::Thread`].
     pub fn destroy(&self) -> Result<()> {
         self.call("destroy", |replica| Ok(replica.destroy(TimeLimit::Unlimited)?))

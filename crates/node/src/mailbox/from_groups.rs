@@ -144,12 +144,21 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Takes what servers of other hosts have sent, and tells them what was taken before.
+    /// Takes what servers of other hosts have sent.
     fn follow_groups(&self) -> Result<()> {
         if self.groups.is_far {
             let mut engine = self.shared.engine.enter()?;
             engine.look();
             self.groups.follow(&mut engine);
+        }
+        Ok(())
+    }
+
+    /// Tells servers of other hosts that a message was taken: others may wait for its room, and this process may not
+    /// call again for long.
+    fn tell_taken(&self) -> Result<()> {
+        if self.groups.is_far {
+            self.groups.follow(&mut *self.shared.engine.enter()?);
         }
         Ok(())
     }
@@ -194,6 +203,7 @@ impl Mailbox {
         let read = read.map_err(|error| self.group_error(error))?;
         let Some((copied, process)) = read else { return Ok(false) };
         let copied = copied.transpose()?;
+        self.tell_taken()?;
         self.count_down_announced();
         self.last_poster = Some(process);
         if let Some((tag, length)) = copied {
@@ -228,6 +238,7 @@ impl Mailbox {
         let read = read.map_err(|error| self.group_error(error))?;
         let Some((count, process)) = read else { return Ok(None) };
         let count = count?;
+        self.tell_taken()?;
         self.count_down_announced();
         self.last_poster = Some(process);
         Ok(Some(count))

@@ -421,6 +421,58 @@ fn a_full_mailbox_holds_who_sends_to_it_and_nobody_else() {
 }
 
 #[test]
+fn threads_are_told_of_their_own_full_mailboxes_and_wait_for_those_of_others() {
+    let name =
+        "named_groups::threads_are_told_of_their_own_full_mailboxes_and_wait_for_those_of_others";
+    in_job(1, name, ThreadMode::Multiple, |job| {
+        // A process may have half of the room: one message.
+        let (member, mut inbox) = all(job, "own", options().messages(2));
+        let is_full = || {
+            let full = fault(member.broadcast(&value(9)).unwrap_err());
+            assert!(matches!(&full, GroupError::Full { waiting: 1, .. }), "{full}");
+        };
+        member.broadcast(&value(1)).unwrap();
+        is_full();
+        assert_eq!(next(&mut inbox), 1);
+        let (joined, has_joined) = mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut inbox = job.create_mailbox().unwrap();
+                let _member = job.open_group("own").unwrap().join(&mut inbox).unwrap();
+                joined.send(()).unwrap();
+                // The other thread waits for this one, which has time.
+                wait_until_held(job, 0);
+                assert_eq!((next(&mut inbox), next(&mut inbox)), (2, 3));
+            });
+            has_joined.recv().unwrap();
+            member.broadcast(&value(2)).unwrap();
+            assert_eq!(next(&mut inbox), 2);
+            member.broadcast(&value(3)).unwrap();
+            assert_eq!(next(&mut inbox), 3);
+        });
+        // Another mailbox of this thread, which has joined by another handle.
+        let mut second = job.create_mailbox().unwrap();
+        let other = job.open_group("own").unwrap().join(&mut second).unwrap();
+        member.broadcast(&value(4)).unwrap();
+        assert_eq!(next(&mut inbox), 4);
+        is_full();
+        assert_eq!(next(&mut second), 4);
+        other.leave().unwrap();
+        // Whoever destroys it does not wait for its own mailbox either.
+        member.broadcast(&value(5)).unwrap();
+        std::thread::scope(|scope| {
+            let held = scope.spawn(|| member.group().broadcast(&value(6)));
+            wait_until_held(job, 0);
+            let lost = fault(member.group().destroy().unwrap_err());
+            assert!(matches!(lost, GroupError::DestroyedWithLoss { .. }), "{lost}");
+            let ended = fault(held.join().unwrap().unwrap_err());
+            assert!(matches!(ended, GroupError::GroupDestroyed { .. }), "{ended}");
+        });
+        assert_eq!(next(&mut inbox), 5);
+    });
+}
+
+#[test]
 fn who_does_not_retrieve_is_put_out_where_that_is_said() {
     let name = "named_groups::who_does_not_retrieve_is_put_out_where_that_is_said";
     in_job(2, name, ThreadMode::Single, |job| {
@@ -559,16 +611,37 @@ fn a_death_is_told_to_all_others_of_a_synchronisation() {
     });
 }
 
-/// The first synchronisation in which the dead takes part says so; it may have died before that.
+/// The first synchronisation says so, whether the dead took part in it or died before it began.
 fn check_death(member: &mut Member, dead: u32) {
     let before = Instant::now();
-    match member.sync() {
-        Err(Error { kind: ErrorKind::Group(GroupError::MemberDied { member, .. }), .. }) => {
-            assert_eq!(member, dead);
-        }
-        other => other.unwrap(),
-    }
+    let died = fault(member.sync().unwrap_err());
+    assert!(matches!(died, GroupError::MemberDied { member, .. } if member == dead), "{died}");
     assert!(before.elapsed() < LONG);
+}
+
+#[test]
+fn a_death_between_two_synchronisations_is_told_in_the_next() {
+    let name = "named_groups::a_death_between_two_synchronisations_is_told_in_the_next";
+    in_enduring_job(3, name, 137, |job| {
+        let (mut member, _inbox) = all(&job, "between", options());
+        let mut ids = [0u32; 3];
+        job.world().all_gather(&[member.id()], &mut ids).unwrap();
+        member.sync().unwrap();
+        if job.world().rank() == 2 {
+            kill_myself();
+        }
+        while member.group().view().unwrap().members.len() == 3 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // Both have seen the members that are left, so none of them begins a synchronisation with the dead.
+        let survivors = job.world().among(&[0, 1], Tag(1)).unwrap();
+        survivors.barrier().unwrap();
+        check_death(&mut member, ids[2]);
+        member.sync().unwrap();
+        member.leave().unwrap();
+        println!("survivor done");
+        job.leave().unwrap();
+    });
 }
 
 #[test]

@@ -13,7 +13,7 @@ use landeck::{
 };
 use landeck_testing::{Trail, Watchdog};
 
-use crate::support::named_groups::value;
+use crate::support::named_groups::{sync_the_living, value};
 use crate::support::{
     GONE_WITHIN, RUN_MAX, Survivors, is_member, job_of, kill_myself, run_each, stay_until_told,
     text,
@@ -279,7 +279,7 @@ impl Part {
             view.members.iter().map(|member| u64::from(member.id) + 10).collect();
         all.sort_unstable();
         assert_eq!(seen, all);
-        member.sync().unwrap();
+        sync_the_living(member);
         assert!(inbox.try_retrieve().unwrap().is_none(), "nothing comes twice");
     }
 

@@ -259,6 +259,39 @@ fn the_minimum_a_taken_name_and_an_end_are_told_on_every_host() {
     });
 }
 
+/// Members of both hosts take one message and then wait for something else: the room that they have made is known.
+#[test]
+fn the_room_of_what_a_member_elsewhere_has_taken_is_free_at_once() {
+    on_hosts(
+        "named_groups::the_room_of_what_a_member_elsewhere_has_taken_is_free_at_once",
+        |job| {
+            let world = job.world();
+            let options = GroupOptions::default().messages(2);
+            for sender in [0, EACH] {
+                let (_group, mut inbox, member) =
+                    joined(job, &format!("room of {sender}"), 0, options);
+                for number in 0..3 {
+                    if world.rank() == sender {
+                        // One message of two is for each process.
+                        let limit = Duration::from_secs(60);
+                        member.broadcast_within(&message(&[number, 0]), limit).unwrap();
+                    }
+                    assert_eq!(values(&mut inbox), [number, 0]);
+                    if number == 1 && world.rank() == sender {
+                        for rank in (0..RANKS).filter(|&rank| rank != sender) {
+                            world.send(&[0u8], rank, Tag(5)).unwrap();
+                        }
+                    } else if number == 0 && world.rank() != sender {
+                        // It comes behind the next broadcast.
+                        world.receive::<u8>(sender, Tag(5)).unwrap();
+                    }
+                }
+                world.barrier().unwrap();
+            }
+        },
+    );
+}
+
 #[test]
 fn a_member_elsewhere_that_does_not_retrieve_holds_refuses_or_is_put_out() {
     on_hosts(

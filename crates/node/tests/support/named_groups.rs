@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use landeck::{Group, GroupOptions, Job, Mailbox, Member, Message};
+use landeck::{Error, ErrorKind, Group, GroupError, GroupOptions, Job, Mailbox, Member, Message};
 
 /// Longer than anything may take.
 const LONG: Duration = Duration::from_secs(100);
@@ -36,4 +36,13 @@ pub(crate) fn value(number: u64) -> Message {
 /// The number in the next message.
 pub(crate) fn next(inbox: &mut Mailbox) -> u64 {
     inbox.retrieve_within(LONG).unwrap().unpack_value().unwrap()
+}
+
+/// Synchronises all members that live. A death that none of them has been told of is told first, to all of them.
+pub(crate) fn sync_the_living(member: &mut Member) {
+    while let Err(error) = member.sync() {
+        let Error { kind: ErrorKind::Group(GroupError::MemberDied { .. }), .. } = error else {
+            panic!("{error}")
+        };
+    }
 }

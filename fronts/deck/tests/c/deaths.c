@@ -101,22 +101,12 @@ static int crowd_allreduce(void)
     return deck_collective_allreduce(&crowd, &ours, &theirs, DECK_SUM);
 }
 
-/* A synchronisation tells of the death, or begins when the group has one member less. Either way the others go on, so
-   nobody may stop: the next one waits for all members that live. */
-static int crowd_goes_on(void)
-{
-    int members, error = deck_group_sync(&crowd);
-    if (error != DECK_OK) return error;
-    TRY(deck_group_view(&crowd, NULL, 0, &members));
-    return members < nodes ? DECK_EMEMBERDIED : DECK_OK;
-}
-
 static int crowd_sync(void)
 {
     deck_group_options_t options = DECK_GROUP_OPTIONS_INIT;
     int id;
     if (deck_group_id(&crowd, &id) != DECK_OK) TRY(join_crowd(&options));
-    return crowd_goes_on();
+    return deck_group_sync(&crowd);
 }
 
 /* The server is a thread of node 0, which may be the victim. */
@@ -125,7 +115,7 @@ static int served_sync(void)
     deck_group_options_t options = OPTIONS(.served_by = DECK_CREATOR);
     int id;
     if (deck_group_id(&crowd, &id) != DECK_OK) TRY(join_crowd(&options));
-    return crowd_goes_on();
+    return deck_group_sync(&crowd);
 }
 
 static int crowd_bcast_and_sync(void)
@@ -134,7 +124,7 @@ static int crowd_bcast_and_sync(void)
     TRY(crowd_sync());
     fill(&ours, 10);
     TRY(deck_group_bcast(&crowd, &ours));
-    TRY(crowd_goes_on());
+    TRY(deck_group_sync(&crowd));
     while ((error = deck_mbox_retrv_try(&own_mbox, &theirs)) == DECK_OK) continue;
     return error == DECK_EWOULDBLOCK ? DECK_OK : error;
 }
