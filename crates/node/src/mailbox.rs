@@ -43,7 +43,7 @@ use std::time::Duration;
 
 use landeck_host::job_names;
 use landeck_host::objects::{self, Object, ObjectKind, ObjectName};
-use landeck_kernel::{Area, Peer, Status, Wanted};
+use landeck_kernel::{Area, Failure, Peer, Status, Wanted};
 use landeck_memory::{Buffer, Mark, Operation, WaitRecord};
 use landeck_wire::ProcessId;
 
@@ -68,6 +68,14 @@ fn if_whole<T>(taken: Result<T>) -> Result<Option<T>> {
     }
 }
 
+/// The end of an attempt to retrieve the first posted message.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    Whole,
+    /// Its poster is gone, of which an earlier call has told.
+    Lost,
+}
+
 /// A mailbox, from which only the creating thread retrieves. Dropping it destroys it.
 pub struct Mailbox {
     shared: Arc<Shared>,
@@ -77,6 +85,8 @@ pub struct Mailbox {
     names: Vec<(ObjectName, u64)>,
     availability: Option<Availability>,
     last_poster: Option<ProcessId>,
+    /// Processes that are gone with messages that had come in part, of which a call has told.
+    told_gone: Vec<ProcessId>,
     groups: FromGroups,
     /// The memory of a message that shares its sender's values, kept for the next message.
     spare: Option<Spare>,
@@ -109,6 +119,7 @@ impl Job {
                 names: Vec::new(),
                 availability: None,
                 last_poster: None,
+                told_gone: Vec::new(),
                 groups: FromGroups::default(),
                 spare: None,
                 _of_this_thread: PhantomData,
@@ -208,10 +219,13 @@ impl Mailbox {
 
     /// Waits for a message, and removes and returns it.
     ///
+    /// A message whose poster died before all of it was here is lost. The first one is told as
+    /// [`ErrorKind::PeerFailed`], once for each process that is gone; the next call goes on with
+    /// what others have posted.
+    ///
     /// # Errors
-    /// [`ErrorKind::Ended`], [`ErrorKind::Thread`], [`ErrorKind::PeerFailed`] when the sender died
-    /// in the middle of the message, [`ErrorKind::Message`] when the received bytes are not a
-    /// message.
+    /// [`ErrorKind::Ended`], [`ErrorKind::Thread`], [`ErrorKind::PeerFailed`] when messages were
+    /// lost with their poster, [`ErrorKind::Message`] when the received bytes are not a message.
     pub fn retrieve(&mut self) -> Result<Message> {
         let mut message = Message::new();
         self.retrieve_into(&mut message)?;
@@ -251,10 +265,10 @@ impl Mailbox {
             match self.look()? {
                 None => return Ok(None),
                 Some(status) if status.tag == Forwarded::TAG => self.note_forwarded()?,
-                Some(status) => {
-                    let taken = self.take_posted(&mut message, status.tag, TimeLimit::Now);
-                    return if_whole(taken.map(|()| message));
-                }
+                Some(status) => match self.take_posted(&mut message, &status, TimeLimit::Now) {
+                    Ok(Taken::Lost) => {}
+                    taken => return if_whole(taken.map(|_| message)),
+                },
             }
         }
     }
@@ -295,9 +309,10 @@ impl Mailbox {
             match self.look()? {
                 None => return Ok(None),
                 Some(status) if status.tag == Forwarded::TAG => self.note_forwarded()?,
-                Some(status) => {
-                    return if_whole(self.take_posted_values(into, status, TimeLimit::Now));
-                }
+                Some(status) => match self.take_posted_values(into, &status, TimeLimit::Now) {
+                    Ok(None) => {}
+                    taken => return if_whole(taken).map(Option::flatten),
+                },
             }
         }
     }
@@ -367,8 +382,12 @@ impl Mailbox {
     #[inline(never)]
     fn wait_and_take(&mut self, message: &mut Message, time: Option<Duration>) -> Result<()> {
         let limit = TimeLimit::of(time);
-        let status = self.wait(limit)?;
-        self.take_posted(message, status.tag, limit)
+        loop {
+            let status = self.wait(limit)?;
+            if let Taken::Whole = self.take_posted(message, &status, limit)? {
+                return Ok(());
+            }
+        }
     }
 
     fn take_values<T: Typed>(&mut self, into: &mut [T], time: Option<Duration>) -> Result<usize> {
@@ -385,32 +404,45 @@ impl Mailbox {
             return Ok(status.bytes as usize / size_of::<T>());
         }
         let limit = TimeLimit::of(time);
-        let status = self.wait(limit)?;
-        self.take_posted_values(into, status, limit)
+        loop {
+            let status = self.wait(limit)?;
+            if let Some(count) = self.take_posted_values(into, &status, limit)? {
+                return Ok(count);
+            }
+        }
     }
 
-    /// Retrieves the first posted message.
-    fn take_posted(&mut self, message: &mut Message, tag: u32, limit: TimeLimit) -> Result<()> {
+    /// Retrieves the first posted message, which has this status.
+    fn take_posted(
+        &mut self,
+        message: &mut Message,
+        status: &Status,
+        limit: TimeLimit,
+    ) -> Result<Taken> {
         let id = self.shared.engine.enter()?.receive_own(self.wanted(None));
         self.count_down();
-        let completion = self.shared.wait_or_abandon(id.into(), limit.deadline_ns());
-        let completion = completion.map_err(|error| self.error(error, limit))?;
+        let completion = match self.shared.wait_or_abandon(id.into(), limit.deadline_ns()) {
+            Ok(completion) => completion,
+            Err(error) => return self.lost(error, limit).map(|()| Taken::Lost),
+        };
         if let Ok(status) = &completion.result {
             self.note_poster(status);
         }
         match completion.data {
-            Some(received) => Ok(message.receive(tag, received.into())?),
-            None => Ok(message.receive_own(tag, Vec::new())?),
+            Some(received) => message.receive(status.tag, received.into())?,
+            None => message.receive_own(status.tag, Vec::new())?,
         }
+        Ok(Taken::Whole)
     }
 
-    /// Retrieves the first posted message into values, if it consists of such values.
+    /// Retrieves the first posted message, which has this status, into values, if it consists of such values. None if
+    /// the message is lost and that was told.
     fn take_posted_values<T: Typed>(
         &mut self,
         into: &mut [T],
-        status: Status,
+        status: &Status,
         limit: TimeLimit,
-    ) -> Result<usize> {
+    ) -> Result<Option<usize>> {
         if status.tag != tag_of_values::<T>() {
             return Err(MailboxError::OtherType { asked: std::any::type_name::<T>() }.into());
         }
@@ -422,10 +454,25 @@ impl Mailbox {
         let area = Area::contiguous(unsafe { Buffer::of_mut(into) });
         let id = self.shared.engine.enter()?.receive(self.wanted(None), area);
         self.count_down();
-        let completion = self.shared.wait_or_abandon(id.into(), limit.deadline_ns());
-        completion.map_err(|error| self.error(error, limit))?;
-        self.note_poster(&status);
-        Ok(message_bytes as usize / size_of::<T>())
+        if let Err(error) = self.shared.wait_or_abandon(id.into(), limit.deadline_ns()) {
+            return self.lost(error, limit).map(|()| None);
+        }
+        self.note_poster(status);
+        Ok(Some(message_bytes as usize / size_of::<T>()))
+    }
+
+    /// The end of a posted message that cannot be retrieved: the error, unless its poster is gone and a call has told of
+    /// that.
+    #[cold]
+    fn lost(&mut self, error: WaitError, limit: TimeLimit) -> Result<()> {
+        if let WaitError::Failure(Failure::PeerGone { peer, .. }) = error {
+            let poster = process_of(&self.shared.segment, peer);
+            if self.told_gone.contains(&poster) {
+                return Ok(());
+            }
+            self.told_gone.push(poster);
+        }
+        Err(self.error(error, limit))
     }
 
     /// Waits for a posted message.

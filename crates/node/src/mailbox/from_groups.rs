@@ -9,8 +9,8 @@ use landeck_memory::{Operation, WaitRecord};
 use landeck_named_groups::{Forwarded, NextMessage, ServiceError, Subscription, TimeLimit};
 use landeck_wire::ProcessId;
 
-use super::Mailbox;
 use super::availability::Availability;
+use super::{Mailbox, Taken};
 use crate::error::{self, Error, MailboxError, Result};
 use crate::message::{Message, tag_of_values};
 use crate::typed::Typed;
@@ -258,8 +258,10 @@ impl Mailbox {
             match self.wait_for_any(limit)? {
                 Found::Posted(status) if status.tag == Forwarded::TAG => self.note_forwarded()?,
                 Found::Posted(status) => {
-                    self.groups.last = None;
-                    return self.take_posted(message, status.tag, limit);
+                    if let Taken::Whole = self.take_posted(message, &status, limit)? {
+                        self.groups.last = None;
+                        return Ok(());
+                    }
                 }
                 Found::InGroup => {}
                 Found::Unserved => self.find_servers()?,
@@ -281,8 +283,10 @@ impl Mailbox {
             match self.wait_for_any(limit)? {
                 Found::Posted(status) if status.tag == Forwarded::TAG => self.note_forwarded()?,
                 Found::Posted(status) => {
-                    self.groups.last = None;
-                    return self.take_posted_values(into, status, limit);
+                    if let Some(count) = self.take_posted_values(into, &status, limit)? {
+                        self.groups.last = None;
+                        return Ok(count);
+                    }
                 }
                 Found::InGroup => {}
                 Found::Unserved => self.find_servers()?,

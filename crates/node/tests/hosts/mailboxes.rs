@@ -332,3 +332,66 @@ fn the_names_of_a_dead_owner_are_free_and_posts_to_it_fail_by_name() {
     let Some(ended) = crate::job::run(test, &options) else { return };
     assert!(!crate::support::text(&ended).contains("panicked"), "{}", crate::support::text(&ended));
 }
+
+/// A poster dies behind long messages that it had posted and that were not retrieved. Of those that are lost the owner is
+/// told once, whether the poster was on its host or not, and it retrieves everything of others.
+#[test]
+fn messages_that_are_lost_with_their_poster_are_told_once() {
+    const LONG: usize = 20;
+    const SHORT: u64 = 10;
+    let test = "mailboxes::messages_that_are_lost_with_their_poster_are_told_once";
+    let body = |job: &Job| {
+        let world = job.world();
+        let (rank, living) = (world.rank(), RANKS - 2);
+        let victims = [1, RANKS - 1];
+        let mut inbox = job.create_mailbox().unwrap();
+        if rank == 0 {
+            inbox.register("lossy").unwrap();
+        }
+        world.barrier().unwrap();
+        let outbox = job.open_mailbox("lossy").unwrap();
+        if victims.contains(&rank) {
+            let mut message = Message::new();
+            message.pack(&bytes(rank, 100_000));
+            (0..LONG).for_each(|_| outbox.post(&message).unwrap());
+            world.send(&[0u8], 0, Tag(1)).unwrap();
+            world.receive::<u8>(0, Tag(2)).unwrap();
+            crate::support::kill_myself();
+        }
+        if rank != 0 {
+            (0..SHORT).for_each(|number| outbox.post_values(&[number]).unwrap());
+            return;
+        }
+        for victim in victims {
+            world.receive::<u8>(victim, Tag(1)).unwrap();
+            world.send(&[0u8], victim, Tag(2)).unwrap();
+        }
+        for victim in victims {
+            world.receive::<u8>(victim, Tag(3)).unwrap_err();
+        }
+        let (mut told, mut short) = (Vec::new(), 0);
+        while short < (living - 1) as u64 * SHORT || told.is_empty() {
+            match inbox.retrieve_within(Duration::from_secs(60)) {
+                Ok(message) => short += u64::from(message.bytes() < 1_000),
+                Err(error) => told.push(error),
+            }
+        }
+        let rest = std::iter::from_fn(|| match inbox.retrieve_within(Duration::from_millis(50)) {
+            Err(error) if matches!(error.kind, ErrorKind::TimedOut(_)) => None,
+            retrieved => Some(retrieved),
+        });
+        told.extend(rest.filter_map(Result::err));
+        for victim in victims {
+            let name = format!("rank {victim} on ");
+            let of_it = told.iter().filter(|error| error.to_string().contains(&name));
+            let (of_it, is_far) = (of_it.count(), victim >= EACH);
+            assert!(of_it <= 1 && (of_it == 1 || !is_far), "{told:?}");
+        }
+        assert!(told.iter().all(|error| matches!(error.kind, ErrorKind::PeerFailed { .. })));
+    };
+    if crate::support::is_member() {
+        return on_hosts(test, body);
+    }
+    let Some(ended) = crate::job::run(test, &["--on-failure", "notify"]) else { return };
+    assert!(!crate::support::text(&ended).contains("panicked"), "{}", crate::support::text(&ended));
+}
