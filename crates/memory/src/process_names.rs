@@ -42,10 +42,14 @@ impl Segment {
 
     /// The name of a peer's process, by its rank in the group that a message is about, or by its slot.
     pub fn process_in_words(&self, rank: Option<usize>, peer: u32) -> String {
+        process_in_words(rank, self.slot_of(peer), &self.on_host(peer), self.peer_record(peer))
+    }
+
+    /// The slot of a peer's process on its host.
+    pub fn slot_of(&self, peer: u32) -> u32 {
         let far = peer.checked_sub(self.plan().slots()).map(|far| self.far_record(far));
         let far = far.filter(|record| record.state != SlotState::Free);
-        let slot = far.map_or(peer, |record| record.process.slot);
-        process_in_words(rank, slot, &self.on_host(peer), self.peer_record(peer))
+        far.map_or(peer, |record| record.process.slot)
     }
 }
 
@@ -56,13 +60,18 @@ pub fn process_in_words(
     on_host: &str,
     record: SlotRecord,
 ) -> String {
-    let name = match rank {
-        Some(rank) => format!("rank {rank}{on_host}"),
-        None => format!("process {slot}{on_host}"),
-    };
+    let name = name_in_words(rank, slot, on_host);
     match record.pid {
         0 => name,
         pid => format!("{name} (pid {pid})"),
+    }
+}
+
+/// The name of a process as [`process_in_words`] says it, without its process number.
+pub fn name_in_words(rank: Option<usize>, slot: u32, on_host: &str) -> String {
+    match rank {
+        Some(rank) => format!("rank {rank}{on_host}"),
+        None => format!("process {slot}{on_host}"),
     }
 }
 

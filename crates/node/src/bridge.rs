@@ -27,7 +27,7 @@ use landeck_memory::{Segment, room};
 use landeck_wire::{ProcessId, Tag};
 
 use crate::combine::Minimum;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Numbering, Result};
 use crate::peers::{self, peer_of, process_of};
 use crate::world::World;
 use landeck_engine::context::{collective_context, founding_of};
@@ -103,6 +103,7 @@ impl World {
                 // Both leaders list the pair in the same order.
                 let pair = [own_leader.min(other), own_leader.max(other)];
                 let between = self.named(&pair, &format!("leaders {name}"));
+                let between = between.map(|between| between.numbered(Numbering::Joint));
                 let meeting = between.map(|between| (between, usize::from(own_leader < other)));
                 OtherLeader { peer: self.peer(other).ok(), meeting }
             });
@@ -178,7 +179,8 @@ impl Bridge {
         let is_first = own_first < processes.first().copied();
         let (first, second) = if is_first { (members, &*remote) } else { (&*remote, members) };
         let all: Arc<[Peer]> = first.iter().chain(second).copied().collect();
-        let both = local.talk(founding_of(told.context), all).found_by_messages(MAKING_BOTH)?;
+        let talk = local.talk(founding_of(told.context), all).numbered(Numbering::Joint);
+        let both = talk.found_by_messages(MAKING_BOTH)?;
         let between = both.duplicate()?;
         Self::over(local, both, &between)
     }
@@ -201,8 +203,9 @@ impl Bridge {
         engine.set_members(context, remote.to_vec());
         engine.set_members(twin, remote.to_vec());
         drop(engine);
-        let (inside, remote) = (between.part(twin, remote.clone()), between.part(context, remote));
-        Ok(Self { local, remote, inside, both })
+        let other = |context| between.part(context, remote.clone()).numbered(Numbering::OtherGroup);
+        let (inside, both) = (other(twin), both.numbered(Numbering::Joint));
+        Ok(Self { local, remote: other(context), inside, both })
     }
 
     /// Returns the world of the own group.

@@ -15,10 +15,12 @@ use landeck_engine::{Fault, Shared, WaitError};
 use landeck_named_groups::ServiceError;
 
 mod mailbox;
+mod names;
 mod semaphore;
 mod thread;
 
 pub use mailbox::MailboxError;
+pub(crate) use names::{Members, Numbering};
 pub use semaphore::SemaphoreError;
 pub use thread::{THREAD_NAME_BYTES_MAX, ThreadError};
 
@@ -74,11 +76,11 @@ impl Error {
         shared: &Shared,
         error: WaitError,
         timeout: Option<Duration>,
-        rank_of: impl Fn(Peer) -> Option<usize>,
+        members: Members<'_>,
     ) -> Self {
         let kind = match error {
-            WaitError::Failure(failure) => ErrorKind::of(failure, &shared.segment, rank_of),
-            WaitError::Collective(fault) => ErrorKind::of_fault(fault, &shared.segment, rank_of),
+            WaitError::Failure(failure) => ErrorKind::of(failure, &shared.segment, members),
+            WaitError::Collective(fault) => ErrorKind::of_fault(fault, &shared.segment, members),
             WaitError::TimedOut => ErrorKind::TimedOut(timeout.unwrap_or_default()),
             WaitError::Ended => ErrorKind::Ended,
             WaitError::Gate(error) => error.into(),
@@ -262,7 +264,7 @@ pub enum ErrorKind {
     },
     /// The message was longer than the buffer; the bytes that fit were received.
     #[error(
-        "the message{} with tag {} has {message_bytes} bytes, the buffer {buffer_bytes}: the rest is lost; receive into a larger one", from(*rank, host), tag.0
+        "the message{from} with tag {} has {message_bytes} bytes, the buffer {buffer_bytes}: the rest is lost; receive into a larger one", tag.0
     )]
     Truncated {
         /// The rank of its sender in the world of the call; `None` for a process of another job.
@@ -273,8 +275,8 @@ pub enum ErrorKind {
         message_bytes: u64,
         /// Bytes of the buffer.
         buffer_bytes: u64,
-        /// The words ` on n1` for the host of that rank; empty if the job has one host.
-        host: String,
+        /// The words ` from rank 3 on n1` for its sender; empty for a process of another job.
+        from: String,
     },
     /// The length of the message is not a multiple of the length of a value.
     #[error(
@@ -296,9 +298,13 @@ pub enum ErrorKind {
     WouldBlock,
     /// The world was revoked by one of its members.
     #[error(
-        "the world was revoked by one of its members: make a new one with the remaining members"
+        "the world was revoked by one of its members{dead}: make a new one with the remaining members"
     )]
-    Revoked,
+    Revoked {
+        /// The words about members that have died, such as `, of which rank 3 (pid 411) was killed by signal 9`; empty
+        /// if none has.
+        dead: String,
+    },
     /// The job is being ended.
     #[error("the job is being ended")]
     Ended,
@@ -324,8 +330,8 @@ pub enum ErrorKind {
     NoMemory(#[from] NoMemory),
     /// Members of a group called different operations.
     #[error(
-        "rank {rank}{} called {theirs}, rank {other}{} called {ours}, as operation {number} of this world: all members call the same operations in the same order; this world is out of step, make a new one",
-        .hosts[0], .hosts[1]
+        "{} called {theirs}, {} called {ours}, as operation {number} of this world: all members call the same operations in the same order; this world is out of step, make a new one",
+        .who[0], .who[1]
     )]
     Mismatch {
         /// The rank of the one member.
@@ -338,12 +344,12 @@ pub enum ErrorKind {
         ours: String,
         /// The number of the operation in the world, counted from 0.
         number: u32,
-        /// The words ` on n1` for the hosts of the one and the other member; empty if the job has one host.
-        hosts: Box<[String; 2]>,
+        /// The one and the other member, in words.
+        who: Box<[String; 2]>,
     },
     /// The data of a member in a collective operation have a different length than expected.
     #[error(
-        "{operation}: the data that came from rank {rank}{host} have {message_bytes} bytes, this process expects {expected_bytes}: give the same counts and types on all members"
+        "{operation}: the data that came from {who} have {message_bytes} bytes, this process expects {expected_bytes}: give the same counts and types on all members"
     )]
     LengthMismatch {
         /// The operation.
@@ -354,13 +360,13 @@ pub enum ErrorKind {
         message_bytes: u64,
         /// Bytes that this process expects.
         expected_bytes: u64,
-        /// The words ` on n1` for the host of that rank; empty if the job has one host.
-        host: String,
+        /// That member, in words.
+        who: String,
     },
     /// Members differ in what must agree in a collective operation. It is reported only where
     /// members compare their calls: see [`World::checking`](crate::World::checking).
     #[error(
-        "{operation}: rank {rank}{host} {what}: give the same counts, types, operations and ways on all members"
+        "{operation}: {who} {what}: give the same counts, types, operations and ways on all members"
     )]
     Disagreement {
         /// The operation.
@@ -369,33 +375,33 @@ pub enum ErrorKind {
         rank: usize,
         /// The difference, in words.
         what: String,
-        /// The words ` on n1` for the host of that rank; empty if the job has one host.
-        host: String,
+        /// That member, in words.
+        who: String,
     },
     /// A member could not do its part in a collective operation, so the result is lost.
     #[error(
-        "{operation}: rank {rank}{host} could not do its part, and its own error says why: the result is lost, the world stays usable"
+        "{operation}: {who} could not do its part, and its own error says why: the result is lost, the world stays usable"
     )]
     Spoiled {
         /// The operation.
         operation: &'static str,
         /// The member.
         rank: usize,
-        /// The words ` on n1` for the host of that rank; empty if the job has one host.
-        host: String,
+        /// That member, in words.
+        who: String,
     },
     /// A member had no memory for its part in a collective operation, neither in its shared heap
     /// nor of its own; or a member that it forwards data for had none.
     #[error(
-        "{operation}: rank {rank}{host}, or a rank whose data it forwards, had no memory for its part, and the error there says how much is missing: free memory there; the world stays usable"
+        "{operation}: {who}, or a rank whose data it forwards, had no memory for its part, and the error there says how much is missing: free memory there; the world stays usable"
     )]
     PeerHeapFull {
         /// The operation.
         operation: &'static str,
         /// The member.
         rank: usize,
-        /// The words ` on n1` for the host of that rank; empty if the job has one host.
-        host: String,
+        /// That member, in words.
+        who: String,
     },
     /// A buffer does not fit a collective operation.
     #[error(
@@ -437,12 +443,12 @@ pub enum ErrorKind {
     )]
     NoBoard,
     /// A member's words on the board of its world are corrupt.
-    #[error("rank {rank}{host} has overwritten its words in shared memory: its process is broken")]
+    #[error("{who} has overwritten its words in shared memory: its process is broken")]
     BrokenBoard {
         /// The rank.
         rank: usize,
-        /// The words ` on n1` for the host of that rank; empty if the job has one host.
-        host: String,
+        /// That member, in words.
+        who: String,
     },
     /// This process is not a member of the world.
     #[error("this process is no member of the world: only members call its collective operations")]
@@ -512,31 +518,24 @@ impl ErrorKind {
     }
 
     /// Translates a failure of the messaging kernel into the terms of a world's members.
-    pub(crate) fn of(
-        failure: Failure,
-        segment: &Segment,
-        rank_of: impl Fn(Peer) -> Option<usize>,
-    ) -> Self {
+    pub(crate) fn of(failure: Failure, segment: &Segment, members: Members<'_>) -> Self {
         match failure {
             // A process that is gone may have ended because of that.
             Failure::PeerGone { .. } if is_ending_on_several_hosts(segment) => Self::Ended,
             Failure::PeerGone { peer, died } => {
-                let rank = rank_of(peer);
-                Self::PeerFailed {
-                    rank,
-                    who: who(rank, peer, segment),
-                    how: end(died, peer, segment),
-                }
+                let (rank, who) = (members.rank(peer, segment), members.process(peer, segment));
+                Self::PeerFailed { rank, who, how: end(died, peer, segment) }
             }
             Failure::PeerBroken { peer, what } => {
-                Self::PeerBroken { who: who(rank_of(peer), peer, segment), what: what.to_string() }
+                Self::PeerBroken { who: members.process(peer, segment), what: what.to_string() }
             }
             Failure::Truncated { peer, tag, message_bytes, buffer_bytes } => {
-                let (rank, tag) = (rank_of(peer), Tag(tag));
-                let host = segment.on_host(peer.0);
-                Self::Truncated { rank, tag, message_bytes, buffer_bytes, host }
+                let (rank, tag) = (members.rank(peer, segment), Tag(tag));
+                let from = rank.map(|_| format!(" from {}", members.sender(peer, segment)));
+                let from = from.unwrap_or_default();
+                Self::Truncated { rank, tag, message_bytes, buffer_bytes, from }
             }
-            Failure::Revoked => Self::Revoked,
+            Failure::Revoked => Self::Revoked { dead: members.dead(segment) },
             Failure::OutsideBuffer { buffer_bytes } => Self::OutsideBuffer { buffer_bytes },
             Failure::Gone => Self::RequestGone,
             Failure::NoMemory(no_memory) => no_memory.into(),
@@ -545,55 +544,49 @@ impl ErrorKind {
 }
 
 impl ErrorKind {
-    /// The error for a process that is gone; its slot may belong to another process by now.
-    pub(crate) fn process_gone(process: ProcessId, record: &SlotRecord) -> Self {
-        let is_its_own = record.incarnation == process.incarnation.0;
-        let record = if is_its_own { *record } else { SlotRecord::default() };
-        let how = if is_its_own {
-            how(record.state == SlotState::Dead, &record)
-        } else {
-            "is gone, and another process has its place".to_owned()
-        };
-        Self::PeerFailed {
-            rank: None,
-            who: process_in_words(None, process.slot.0, "", record),
-            how,
+    /// The error for the process of a peer that is gone; its place may belong to another process by now.
+    pub(crate) fn process_gone(segment: &Segment, process: ProcessId, peer: Peer) -> Self {
+        let record = segment.peer_record(peer.0);
+        if record.incarnation == process.incarnation.0 {
+            let died = record.state == SlotState::Dead;
+            return Self::of(Failure::PeerGone { peer, died }, segment, Members::OF_JOB);
         }
+        let is_first = process.incarnation.0 <= 1;
+        let rank = segment.rank_of_peer(peer.0).filter(|_| is_first).map(|rank| rank as usize);
+        let on_host = segment.on_host(peer.0);
+        let who = process_in_words(rank, process.slot.0, &on_host, SlotRecord::default());
+        Self::PeerFailed { rank, who, how: "is gone, and another process has its place".to_owned() }
     }
 
     /// Translates a fault of a collective operation.
-    pub(crate) fn of_fault(
-        fault: Fault,
-        segment: &Segment,
-        rank_of: impl Fn(Peer) -> Option<usize>,
-    ) -> Self {
-        let on_host = |member: u32| on_host(member, segment, &rank_of);
+    pub(crate) fn of_fault(fault: Fault, segment: &Segment, members: Members<'_>) -> Self {
+        let who = |member: u32| members.member(member as usize, segment);
         match fault {
-            Fault::Failure(failure) => Self::of(failure, segment, rank_of),
+            Fault::Failure(failure) => Self::of(failure, segment, members),
             Fault::Mismatch(mismatch) => Self::Mismatch {
                 rank: mismatch.first as usize,
                 theirs: mismatch.first_calls.to_string(),
                 other: mismatch.second as usize,
                 ours: mismatch.second_calls.to_string(),
                 number: mismatch.second_calls.number(),
-                hosts: Box::new([on_host(mismatch.first), on_host(mismatch.second)]),
+                who: Box::new([who(mismatch.first), who(mismatch.second)]),
             },
             Fault::Length { member, operation, message_bytes, expected_bytes } => {
                 let (operation, rank) = (operation.as_str(), member as usize);
-                let host = on_host(member);
-                Self::LengthMismatch { operation, rank, message_bytes, expected_bytes, host }
+                let who = who(member);
+                Self::LengthMismatch { operation, rank, message_bytes, expected_bytes, who }
             }
             Fault::Disagreement { member, operation, what } => {
                 let (operation, rank) = (operation.as_str(), member as usize);
-                Self::Disagreement { operation, rank, what, host: on_host(member) }
+                Self::Disagreement { operation, rank, what, who: who(member) }
             }
             Fault::NoRoom { member, operation } => {
                 let (operation, rank) = (operation.as_str(), member as usize);
-                Self::PeerHeapFull { operation, rank, host: on_host(member) }
+                Self::PeerHeapFull { operation, rank, who: who(member) }
             }
             Fault::Spoiled { member, operation } => {
                 let (operation, rank) = (operation.as_str(), member as usize);
-                Self::Spoiled { operation, rank, host: on_host(member) }
+                Self::Spoiled { operation, rank, who: who(member) }
             }
             Fault::Buffer { operation, which, buffer_bytes, needed_bytes } => {
                 let operation = operation.as_str();
@@ -610,7 +603,7 @@ impl ErrorKind {
             }
             Fault::NoBoard => Self::NoBoard,
             Fault::BrokenBoard { member } => {
-                Self::BrokenBoard { rank: member as usize, host: on_host(member) }
+                Self::BrokenBoard { rank: member as usize, who: who(member) }
             }
             Fault::Heap(full) => Self::Heap(full),
             Fault::NoMemory(no_memory) => no_memory.into(),
@@ -624,26 +617,6 @@ impl ErrorKind {
 /// learn at different times which others are gone.
 fn is_ending_on_several_hosts(segment: &Segment) -> bool {
     segment.plan().spans_hosts() && segment.job_state() == JobState::Ending
-}
-
-/// The words about the host of a member; empty if the job has one host.
-fn on_host(member: u32, segment: &Segment, rank_of: impl Fn(Peer) -> Option<usize>) -> String {
-    let plan = segment.plan();
-    if !plan.spans_hosts() {
-        return String::new();
-    }
-    let mut peers = 0..plan.slots() + plan.far;
-    let peer = peers.find(|&peer| rank_of(Peer(peer)) == Some(member as usize));
-    peer.map_or_else(String::new, |peer| segment.on_host(peer))
-}
-
-fn from(rank: Option<usize>, host: &str) -> String {
-    rank.map_or_else(String::new, |rank| format!(" from rank {rank}{host}"))
-}
-
-/// Names a process: by its rank, its host if the job has several, and its number there.
-fn who(rank: Option<usize>, peer: Peer, segment: &Segment) -> String {
-    segment.process_in_words(rank, peer.0)
 }
 
 /// Describes how the process of a peer ended.
@@ -688,8 +661,26 @@ mod tests {
             SlotRecord { state: SlotState::Dead, pid: 4711, status: 9, ..SlotRecord::default() };
         segment.set_slot_record(1, record);
         let failure = Failure::PeerGone { peer: Peer(1), died: true };
-        let text = ErrorKind::of(failure, &segment, |_| Some(3)).to_string();
-        assert!(text.starts_with("rank 3 (pid 4711) was killed by signal 9:"), "{text}");
+        let text = |members| ErrorKind::of(failure.clone(), &segment, members).to_string();
+        let in_job = text(Members::OF_JOB);
+        assert!(in_job.starts_with("rank 1 (pid 4711) was killed by signal 9:"), "{in_job}");
+        let peers = [Peer(1), Peer(0)];
+        for (numbering, name) in [
+            (Numbering::Own, "rank 1 (rank 0 of this world, pid 4711)"),
+            (Numbering::OtherGroup, "rank 1 (rank 0 of the other group, pid 4711)"),
+            (Numbering::Joint, "rank 1 (pid 4711)"),
+        ] {
+            let derived = text(Members::new(&peers, numbering));
+            assert!(derived.starts_with(&format!("{name} was killed by signal 9:")), "{derived}");
+        }
+        let revoked = |peers: &[Peer]| {
+            let members = Members::new(peers, Numbering::Own);
+            ErrorKind::of(Failure::Revoked, &segment, members).to_string()
+        };
+        let said = revoked(&[Peer(0), Peer(1)]);
+        let dead = "its members, of which rank 1 (pid 4711) was killed by signal 9: make a new one";
+        assert!(said.contains(dead), "{said}");
+        assert!(revoked(&[Peer(0)]).contains("one of its members: make a new one"));
     }
 
     #[test]
@@ -707,9 +698,11 @@ mod tests {
         };
         segment.set_far_record(3, record);
         let peer = Peer(segment.plan().slots() + 3);
+        let peers = [Peer(0), Peer(1), Peer(2), peer];
+        let members = Members::new(&peers, Numbering::Own);
         let text = |died| {
             let failure = Failure::PeerGone { peer, died };
-            ErrorKind::of(failure, &segment, |_| Some(3)).to_string()
+            ErrorKind::of(failure, &segment, members).to_string()
         };
         assert!(text(true).starts_with("rank 3 on host 4 (pid 411) was killed by signal 9:"));
         segment.set_host_name(4, JobName::new("n2"));
@@ -726,7 +719,7 @@ mod tests {
         let over_hosts = Segment::local(&SegmentPlan { ranks: 3, far: 1, hosts: 2, ..plan });
         let is_ended = |segment: &Segment, peer| {
             let failure = Failure::PeerGone { peer: Peer(peer), died: true };
-            matches!(ErrorKind::of(failure, segment, |_| Some(1)), ErrorKind::Ended)
+            matches!(ErrorKind::of(failure, segment, Members::OF_JOB), ErrorKind::Ended)
         };
         assert!(!is_ended(&over_hosts, 1));
         here.set_job_state(JobState::Ending);
@@ -737,7 +730,7 @@ mod tests {
 
     #[test]
     fn an_error_names_rank_and_call_once_and_is_debugged_as_it_is_displayed() {
-        let revoked = Error::from(ErrorKind::Revoked);
+        let revoked = Error::from(ErrorKind::Revoked { dead: String::new() });
         assert!(revoked.to_string().starts_with("the world was revoked"), "{revoked}");
         let revoked = revoked.of_call("barrier", Some(2));
         assert!(format!("{revoked:?}").starts_with("rank 2: barrier: the world was"), "{revoked}");

@@ -10,7 +10,7 @@
 //! let row = world.split(Some(world.rank() as u32 / 4), 0)?.expect("everybody has a color");
 //! let total = row.all_reduce(world.rank(), Sum)?;
 //! // Started with --on-failure notify, those that are left go on without the dead.
-//! while let Err(Error { kind: PeerFailed { .. } | Revoked, .. }) = world.barrier() {
+//! while let Err(Error { kind: PeerFailed { .. } | Revoked { .. }, .. }) = world.barrier() {
 //!     world.revoke()?; // so that nobody stays in the barrier
 //!     world = world.shrink()?;
 //! }
@@ -350,9 +350,8 @@ impl World {
         Some(match records.get(self.rank()).is_some_and(is_short) {
             true => NoMemory { bytes: GROUP_BYTES }.into(),
             false => {
-                let peer = self.members.get(rank).map_or(u32::MAX, |peer| peer.0);
-                let host = self.shared.segment.on_host(peer);
-                ErrorKind::PeerHeapFull { operation, rank, host }.into()
+                let who = self.names().member(rank, &self.shared.segment);
+                ErrorKind::PeerHeapFull { operation, rank, who }.into()
             }
         })
     }

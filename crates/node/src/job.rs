@@ -12,7 +12,7 @@ use landeck_memory::{Counters, GateError, Presence, ThreadMode, fork};
 use landeck_transports::Lanes;
 use landeck_wire::HostId;
 
-use crate::error::{self, Error, ErrorKind, Result};
+use crate::error::{self, Error, ErrorKind, Members, Result};
 use crate::loan::Loan;
 use crate::one_copy;
 use crate::paths::Paths;
@@ -280,7 +280,8 @@ impl Job {
         self.shared.engine.enter()?.receive_no_more();
         // A process that could not send everything has not left in good order.
         let drained = self.shared.drain(None).and_then(|()| self.shared.say_goodbye());
-        let drained = drained.map_err(|error| Error::of_wait(&self.shared, error, None, |_| None));
+        let drained =
+            drained.map_err(|error| Error::of_wait(&self.shared, error, None, Members::OF_JOB));
         let mismatch = self.unnoticed_mismatch();
         self.progress = None;
         self.shared.drop_ended_watchers();
@@ -293,7 +294,7 @@ impl Job {
     /// Returns that members of a world called different operations, if no call here reported it.
     fn unnoticed_mismatch(&self) -> Option<Error> {
         let mismatch = Fault::Mismatch(self.shared.unnoticed_mismatch()?);
-        Some(ErrorKind::of_fault(mismatch, &self.shared.segment, |_| None).into())
+        Some(ErrorKind::of_fault(mismatch, &self.shared.segment, Members::OF_JOB).into())
     }
 }
 

@@ -48,7 +48,7 @@ use landeck_memory::{Buffer, Mark, Operation, WaitRecord};
 use landeck_wire::ProcessId;
 
 pub use crate::error::MailboxError;
-use crate::error::{self, Error, ErrorKind, Result};
+use crate::error::{self, Error, ErrorKind, Members, Result};
 use crate::job::Job;
 use crate::mailbox_address::MailboxAddress;
 use crate::message::{Message, Spare, tag_of_values};
@@ -522,10 +522,7 @@ impl Mailbox {
 
     #[cold]
     fn error(&self, error: WaitError, limit: TimeLimit) -> Error {
-        let rank_of = |peer: Peer| self.shared.segment.rank_of(peer.0);
-        let error = Error::of_wait(&self.shared, error, Some(limit.time()), |peer| {
-            rank_of(peer).map(|rank| rank as usize)
-        });
+        let error = Error::of_wait(&self.shared, error, Some(limit.time()), Members::OF_JOB);
         error::in_call(&self.shared, "retrieve", error)
     }
 }

@@ -8,7 +8,7 @@ use landeck_kernel::{Area, Completion, Failure, Peer, Started, Status};
 use landeck_memory::plain::bytes_of;
 use landeck_memory::{Buffer, Bytes, MarkView, Operation, WaitRecord};
 
-use crate::error::{self, Error, ErrorKind, MailboxError, Result};
+use crate::error::{self, Error, ErrorKind, MailboxError, Members, Result};
 use crate::mailbox_address::MailboxAddress;
 use crate::message::{Message, tag_of_values};
 use crate::modes::{Attempt, urgent_bytes};
@@ -363,22 +363,20 @@ impl Outbox {
                 return gone.into();
             }
             let record = segment.far_record(self.to.0 - segment.plan().slots());
-            let (slot, host) = (owner.slot.0, segment.host_in_words(record.host_number));
-            return MailboxError::GoneElsewhere { slot, pid: record.pid, host }.into();
+            let host = segment.host_in_words(record.host_number);
+            let who = Members::OF_JOB.process(self.to, segment);
+            return MailboxError::GoneElsewhere { who, host }.into();
         }
         let record = segment.slot_record(owner.slot.0);
         if record.incarnation == owner.incarnation.0 && !record.state.is_gone() {
-            return MailboxError::Gone { slot: owner.slot.0, pid: record.pid }.into();
+            return MailboxError::Gone { who: Members::OF_JOB.process(self.to, segment) }.into();
         }
-        ErrorKind::process_gone(owner, &record).into()
+        ErrorKind::process_gone(segment, owner, self.to).into()
     }
 
     #[cold]
     fn error(&self, error: WaitError, time: Option<Duration>) -> Error {
-        let rank_of = |peer: Peer| self.shared.segment.rank_of(peer.0);
-        let error = Error::of_wait(&self.shared, error, time, |peer| {
-            rank_of(peer).map(|rank| rank as usize)
-        });
+        let error = Error::of_wait(&self.shared, error, time, Members::OF_JOB);
         error::in_call(&self.shared, "post", error)
     }
 }

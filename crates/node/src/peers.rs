@@ -4,7 +4,7 @@ use landeck_kernel::{Failure, Peer};
 use landeck_memory::{FarRecord, Segment, SlotState};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
-use crate::error::{ErrorKind, MailboxError};
+use crate::error::{ErrorKind, MailboxError, Members};
 pub(crate) use landeck_engine::peers::{peer_of, process_of};
 
 /// Words of a process in a message.
@@ -16,11 +16,12 @@ pub(crate) fn far_owner(segment: &Segment, owner: ProcessId) -> Result<Peer, Err
         return Ok(peer);
     }
     let records = (0..segment.plan().far).map(|far| segment.far_record(far));
-    let mut there = records.filter(|record| record.process.host == owner.host.0);
-    let Some(first) = there.next() else { return Err(MailboxError::AnotherJob.into()) };
-    let is_its = |record: &FarRecord| record.process.slot == owner.slot.0;
-    match Some(first).into_iter().chain(there).find(is_its) {
-        Some(record) => Err(ErrorKind::process_gone(owner, &record.as_slot())),
+    let numbered = (segment.plan().slots()..).zip(records);
+    let mut there = numbered.filter(|(_, record)| record.process.host == owner.host.0);
+    let Some((number, first)) = there.next() else { return Err(MailboxError::AnotherJob.into()) };
+    let is_its = |(_, record): &(u32, FarRecord)| record.process.slot == owner.slot.0;
+    match Some((number, first)).into_iter().chain(there).find(is_its) {
+        Some((peer, _)) => Err(ErrorKind::process_gone(segment, owner, Peer(peer))),
         None => {
             Err(MailboxError::GuestElsewhere { host: segment.host_in_words(first.host_number) }
                 .into())
@@ -32,8 +33,7 @@ pub(crate) fn far_owner(segment: &Segment, owner: ProcessId) -> Result<Peer, Err
 pub(crate) fn far_failure(segment: &Segment, peer: Peer) -> Option<ErrorKind> {
     let record = segment.far_record(peer.0.checked_sub(segment.plan().slots())?);
     let died = record.state == SlotState::Dead;
-    let rank_of = |peer: Peer| segment.rank_of(peer.0).map(|rank| rank as usize);
-    let gone = || ErrorKind::of(Failure::PeerGone { peer, died }, segment, rank_of);
+    let gone = || ErrorKind::of(Failure::PeerGone { peer, died }, segment, Members::OF_JOB);
     record.state.is_gone().then(gone)
 }
 

@@ -25,7 +25,7 @@ use landeck_memory::{Buffer, Plain, Presence, Segment};
 use landeck_transports::shared_memory::first_provisional;
 use landeck_wire::{HostId, Tag};
 
-use crate::error::{self, Error, ErrorKind, Result};
+use crate::error::{self, Error, ErrorKind, Members, Result};
 use crate::job::Job;
 use crate::unstable::JobInternals;
 use crate::world::{Status, TagFilter, World};
@@ -140,7 +140,7 @@ impl Job {
         // SAFETY: the request is over when `send` returns; the words live until then.
         let area = Area::contiguous(unsafe { Buffer::of(&words) });
         let sent = self.shared.send(to, context, HANDSHAKE, area);
-        sent.map_err(|error| Error::of_wait(&self.shared, error, None, |_| None))
+        sent.map_err(|error| Error::of_wait(&self.shared, error, None, Members::OF_JOB))
     }
 
     fn hear(&self, context: u32, from: Option<u32>, time: Duration) -> Result<(Greeting, Peer)> {
@@ -160,7 +160,7 @@ impl Job {
                 what: "its greeting has another length",
             }
             .into()),
-            Err(error) => Err(Error::of_wait(&self.shared, error, Some(time), |_| None)),
+            Err(error) => Err(Error::of_wait(&self.shared, error, Some(time), Members::OF_JOB)),
         }
     }
 

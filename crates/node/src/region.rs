@@ -43,7 +43,7 @@ use landeck_wire::relay::RelayOperation;
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
 use self::far::FarRegion;
-use crate::error::{self, Error, ErrorKind, Result};
+use crate::error::{self, Error, ErrorKind, Members, Result};
 use crate::job::Job;
 use crate::unstable::JobInternals;
 use landeck_engine::{Shared, deadline_ns};
@@ -241,7 +241,7 @@ impl Region {
             let deadline = deadline_ns(time);
             let waited = self.shared.wait_until(&record, deadline, |_| is_there().then_some(()));
             region.waits(false);
-            waited.map_err(|error| Error::of_wait(&self.shared, error, time, |_| None))?;
+            waited.map_err(|error| Error::of_wait(&self.shared, error, time, Members::OF_JOB))?;
         }
         self.seen = wanted;
         Ok(())
@@ -396,7 +396,7 @@ fn gone(shared: &Shared, address: &RegionAddress) -> Error {
     let is_there = record.incarnation == owner.incarnation.0 && !record.state.is_gone();
     match is_there {
         true => AccessError::Gone.into(),
-        false => ErrorKind::process_gone(owner, &record).into(),
+        false => ErrorKind::process_gone(&shared.segment, owner, Peer(owner.slot.0)).into(),
     }
 }
 

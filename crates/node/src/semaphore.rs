@@ -34,12 +34,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landeck_host::objects::{self, Object, ObjectKind, ObjectName, Use, map};
+use landeck_kernel::Peer;
 use landeck_memory::{GateError, Operation, SharedArea, WaitRecord, fork};
 use landeck_objects::semaphore::{SemaphoreWords, Take, UNITS_MAX};
 use landeck_wire::ProcessId;
 
 pub use crate::error::SemaphoreError;
-use crate::error::{self, Error, ErrorKind, Result};
+use crate::error::{self, Error, ErrorKind, Members, Result};
 use crate::job::Job;
 use crate::unstable::JobInternals;
 use landeck_engine::{Shared, WaitError, deadline_ns};
@@ -235,7 +236,7 @@ impl Semaphore {
                 Ok(Take::OwnerDied { slot }) => Err(self.owner_died(slot)),
                 // A wait ends with something.
                 Ok(Take::Empty) => Err(ErrorKind::WouldBlock.into()),
-                Err(error) => Err(Error::of_wait(&self.0.shared, error, time, |_| None)),
+                Err(error) => Err(Error::of_wait(&self.0.shared, error, time, Members::OF_JOB)),
             }
         })
     }
@@ -258,8 +259,8 @@ impl Semaphore {
 
     #[cold]
     fn owner_died(&self, slot: u32) -> Error {
-        let pid = self.0.shared.segment.slot_record(slot).pid;
-        SemaphoreError::OwnerDied { slot, pid }.into()
+        let who = Members::OF_JOB.process(Peer(slot), &self.0.shared.segment);
+        SemaphoreError::OwnerDied { slot, who }.into()
     }
 }
 

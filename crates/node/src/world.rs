@@ -11,7 +11,7 @@ use landeck_memory::plain::{Plain, bytes_of, zero};
 use landeck_memory::{Buffer, Operation, WaitRecord};
 use landeck_wire::Tag;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Members, Numbering, Result};
 use crate::lease::Lease;
 use landeck_engine::context::{WORLD_CONTEXT, inside_of};
 use landeck_engine::{CallOptions, Engine, OperationId, Shared, WaitError, deadline_ns};
@@ -106,6 +106,7 @@ pub struct World {
     pub(crate) options: CallOptions,
     /// Members are slots 0, 1, 2, ...: rank and slot are the same number.
     is_plain: bool,
+    numbering: Numbering,
     /// Frees the group with the last handle, if the world was derived from another.
     _lease: Option<Arc<Lease>>,
 }
@@ -119,7 +120,8 @@ impl World {
         let rank = own_rank.filter(|_| !is_successor).unwrap_or(usize::MAX);
         let is_plain = members.iter().enumerate().all(|(rank, peer)| peer.0 as usize == rank);
         let options = CallOptions { is_checked: shared.is_checked, ..CallOptions::default() };
-        Self { shared, context, members, rank, options, is_plain, _lease: None }
+        let numbering = Numbering::Own;
+        Self { shared, context, members, rank, options, is_plain, numbering, _lease: None }
     }
 
     /// Creates a world that was derived from another; the lease frees it.
@@ -162,7 +164,7 @@ impl World {
         engine.set_members_of(context, self.context, self.members.to_vec());
         engine.make_joint(context);
         drop(engine);
-        Ok(self.part(context, self.members.clone()))
+        Ok(self.part(context, self.members.clone()).numbered(self.numbering))
     }
 
     /// A world of some of the members, for messages in one of this world's contexts. It keeps the
@@ -473,8 +475,18 @@ impl World {
 
     #[cold]
     pub(crate) fn error(&self, error: WaitError, time: Option<Duration>) -> Error {
-        let error = Error::of_wait(&self.shared, error, time, |peer| self.rank_of(peer));
+        let error = Error::of_wait(&self.shared, error, time, self.names());
         Error { rank: self.own_rank(), ..error }
+    }
+
+    /// Its members, as errors name them.
+    pub(crate) fn names(&self) -> Members<'_> {
+        Members::new(&self.members, self.numbering)
+    }
+
+    /// The same world, whose ranks mean something else to the program.
+    pub(crate) fn numbered(self, numbering: Numbering) -> Self {
+        Self { numbering, ..self }
     }
 
     /// Records in an error which call it comes from.

@@ -148,7 +148,9 @@ fn code_of(error: &ErrorKind) -> c_int {
         },
         ErrorKind::Object(error) => code_of_object(error),
         ErrorKind::Group(error) => code_of_group(error),
-        ErrorKind::PeerFailed { .. } | ErrorKind::Excluded | ErrorKind::Revoked => errors::DEAD,
+        ErrorKind::PeerFailed { .. } | ErrorKind::Excluded | ErrorKind::Revoked { .. } => {
+            errors::DEAD
+        }
         ErrorKind::PeerBroken { .. } | ErrorKind::BrokenBoard { .. } => errors::BROKEN,
         ErrorKind::TimedOut(_) => errors::TIMEDOUT,
         ErrorKind::WouldBlock => errors::WOULDBLOCK,

@@ -35,7 +35,7 @@ pub(crate) const OPERATIONS: [(&str, Operation); 10] = [
 
 /// The text of an error. The front says itself which call of which process it was.
 pub(crate) fn of(error: &ErrorKind) -> String {
-    let text = error.to_string();
+    let text = error.to_string().replace("of this world", "of this group");
     match error {
         ErrorKind::Message(MessageError::OtherType { packed, asked }) => {
             let (packed, asked) = (constant(packed), constant(asked));
@@ -89,7 +89,7 @@ pub(crate) fn of(error: &ErrorKind) -> String {
             "a call was made from inside another call of DECK: return from that first".to_owned()
         }
         // The text of these contains no words of the program.
-        ErrorKind::Revoked
+        ErrorKind::Revoked { .. }
         | ErrorKind::Mismatch { .. }
         | ErrorKind::NoSuchRank { .. }
         | ErrorKind::WrongCount { .. }
@@ -179,7 +179,10 @@ mod tests {
             (MailboxError::NoProgressThread.into(), "start with deck_init_flags and DECK_PROGRESS"),
             (MailboxError::TooMany.into(), "deck_mbox_destroy"),
             (MailboxError::AnotherJob.into(), "another job: post to mailboxes of this job"),
-            (SemaphoreError::OwnerDied { slot: 1, pid: 2 }.into(), "call deck_sem_recover"),
+            (
+                SemaphoreError::OwnerDied { slot: 1, who: "rank 1 (pid 2)".to_owned() }.into(),
+                "call deck_sem_recover",
+            ),
             (
                 ObjectError::Taken { kind, name: "a: b".to_owned(), pid: 2 }.into(),
                 "the semaphore \"a: b\" is there already, made by process 2: fetch that one",
@@ -196,7 +199,7 @@ mod tests {
             (ErrorKind::ProgressThread(std::io::ErrorKind::Other.into()), "start with deck_init"),
             (GateError::Reentered.into(), "another call of DECK"),
             (ErrorKind::NoSuchRank { rank: 4, size: 2 }, "rank 4 is not in this group of 2"),
-            (ErrorKind::Revoked, "the group was revoked"),
+            (ErrorKind::Revoked { dead: String::new() }, "the group was revoked"),
         ];
         for (error, words) in said {
             let text = of(&error);

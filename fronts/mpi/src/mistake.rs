@@ -25,13 +25,16 @@ struct Inner {
     code: c_int,
     text: String,
     raised_on: Option<Arc<Communicator>>,
+    /// The codes that stand in statuses, each with the text of what it stands for.
+    in_statuses: Vec<(c_int, String)>,
 }
 
 impl Mistake {
     /// A mistake of a class, or of a code of the program.
     #[cold]
     pub(crate) fn new(code: c_int, text: impl fmt::Display) -> Self {
-        Self(Box::new(Inner { code, text: text.to_string(), raised_on: None }))
+        let text = text.to_string();
+        Self(Box::new(Inner { code, text, raised_on: None, in_statuses: Vec::new() }))
     }
 
     /// Directs the mistake to this communicator's error handler, whatever the arguments of the call were.
@@ -79,8 +82,20 @@ impl Mistake {
         Self::new(code, format_args!("{which} of the program returned {code}"))
     }
 
+    /// Adds the texts of the codes that stand in statuses.
+    #[cold]
+    pub(crate) fn with_statuses(mut self, in_statuses: Vec<(c_int, String)>) -> Self {
+        self.0.in_statuses = in_statuses;
+        self
+    }
+
     pub(crate) fn code(&self) -> c_int {
         self.0.code
+    }
+
+    /// The codes that stand in statuses, each with the text of what it stands for.
+    pub(crate) fn in_statuses(&self) -> &[(c_int, String)] {
+        &self.0.in_statuses
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -185,7 +200,8 @@ impl From<landeck::Error> for Mistake {
 /// itself.
 fn in_words_of_mpi(error: &landeck::ErrorKind) -> String {
     use landeck::ErrorKind;
-    let text = error.to_string();
+    let text = error.to_string().replace("of this world", "of this communicator");
+    let text = text.replace("of the other group", "of the remote group");
     match error {
         ErrorKind::Thread(GateError::WrongThread) => {
             "this thread did not call MPI_Init, and the program asked for calls of one thread; call \
@@ -196,7 +212,7 @@ fn in_words_of_mpi(error: &landeck::ErrorKind) -> String {
             "this call was made from inside another call of MPI; return from that first".to_owned()
         }
         // The text of these contains no words of the program.
-        ErrorKind::Revoked
+        ErrorKind::Revoked { .. }
         | ErrorKind::NoSuchRank { .. }
         | ErrorKind::Mismatch { .. }
         | ErrorKind::WrongCount { .. }
@@ -226,7 +242,10 @@ mod tests {
             (GateError::WrongThread.into(), "call MPI_Init_thread with MPI_THREAD_MULTIPLE"),
             (GateError::Reentered.into(), "from inside another call of MPI"),
             (ErrorKind::NoSuchRank { rank: 4, size: 2 }, "rank 4 is not in this communicator of 2"),
-            (ErrorKind::Revoked, "the communicator was revoked by one of its members"),
+            (
+                ErrorKind::Revoked { dead: String::new() },
+                "the communicator was revoked by one of its members",
+            ),
         ];
         for (error, words) in said {
             let text = Mistake::from(Error::from(error)).text().to_owned();

@@ -125,15 +125,13 @@ impl Told {
     }
 }
 
-/// The text of the last mistake of this thread, if it had this code.
+/// The text of the last mistake of this thread, if it had this code or left it in a status.
 pub(crate) fn last_text(code: c_int) -> Option<String> {
-    LAST.with_borrow(|last| {
-        last.as_ref().filter(|(of, _)| *of == code).map(|(_, text)| text.clone())
-    })
+    LAST.with_borrow(|last| last.iter().find(|(of, _)| *of == code).map(|(_, text)| text.clone()))
 }
 
 thread_local! {
-    static LAST: RefCell<Option<(c_int, String)>> = const { RefCell::new(None) };
+    static LAST: RefCell<Vec<(c_int, String)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The handler that is told, and the object that it is told of.
@@ -169,12 +167,11 @@ unsafe fn read(place: *const Handle) -> Option<Handle> {
 
 fn react(function: &'static str, reaction: Reaction, object: Handle, mistake: &Mistake) -> Answer {
     let code = mistake.code();
-    let text = format!(
-        "{function} failed on {}: {} ({})",
-        job::own_name(),
-        mistake.text(),
-        error_code::name(code),
-    );
+    let told = |code, text: &str| {
+        format!("{function} failed on {}: {text} ({})", job::own_name(), error_code::name(code))
+    };
+    let text = told(code, mistake.text());
+    let in_statuses = mistake.in_statuses().iter().map(|(code, text)| (*code, told(*code, text)));
     match reaction {
         Reaction::Fatal | Reaction::Abort => {
             let rule = ": errors are fatal unless the program asks for another handler";
@@ -183,11 +180,11 @@ fn react(function: &'static str, reaction: Reaction, object: Handle, mistake: &M
             job::abort(code, &text)
         }
         Reaction::Return => {
-            LAST.set(Some((code, text)));
+            LAST.set([(code, text)].into_iter().chain(in_statuses).collect());
             Answer::Code(code)
         }
         Reaction::Call(function) => {
-            LAST.set(Some((code, text)));
+            LAST.set([(code, text)].into_iter().chain(in_statuses).collect());
             Answer::Call { function, object, code }
         }
     }

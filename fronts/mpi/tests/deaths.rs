@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::support::{Launcher, Library, command, launcher, program};
+use crate::support::{Launcher, Library, RUN_LIMIT, command, launcher, program};
 use landeck_testing::deaths::{self, Place};
 use landeck_testing::hosts::{Hosts, Wish};
 use landeck_testing::{Trail, Watchdog, jobs};
@@ -32,9 +32,7 @@ fn kill_in_each_operation(place: Place<'_>) {
     let names = &mut command(Launcher::None, Library::Ours, 1, &program);
     let job = |processes: u64| job(place, processes, &program);
     deaths::kill_in_each_operation(names, place, job, |text, pid| {
-        text.contains(&format!("(pid {pid}) was killed by signal 9"))
-            // A status of several has no more than the class.
-            || text == "MPI_ERR_PROC_ABORTED: a process that is gone"
+        text.contains(&format!("pid {pid}) was killed by signal 9"))
     });
 }
 
@@ -69,4 +67,19 @@ fn all_members_are_told_of_a_neighbour_that_has_left_while_all_of_them_stay() {
     let is_right =
         |text: &String| text.contains(": rank 1 (pid") && text.contains("has left the job");
     assert!(told.len() == PROCESSES - 1 && told.iter().all(is_right), "{told:#?}");
+}
+
+#[test]
+fn errors_in_statuses_and_other_communicators_name_the_dead_as_the_user_knows_it() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let output = Trail::new().run(&mut job(Place::Here, 4, &program("names")), RUN_LIMIT);
+    let (said, errors) = (text(&output.stdout), text(&output.stderr));
+    for rank in 0..3 {
+        let line = format!("names: rank {rank} was told who died");
+        assert!(said.lines().any(|said| said == line), "{line}: {said}\n{errors}");
+    }
+}
+
+fn text(output: &[u8]) -> String {
+    String::from_utf8_lossy(output).into_owned()
 }

@@ -5,24 +5,16 @@
 #[non_exhaustive]
 pub enum MailboxError {
     /// The owner has dropped the mailbox.
-    #[error(
-        "the mailbox is gone: process {slot} (pid {pid}) has destroyed it; ask for the address of another"
-    )]
+    #[error("the mailbox is gone: {who} has destroyed it; ask for the address of another")]
     Gone {
-        /// The slot of its owner.
-        slot: u32,
-        /// The owner's process number.
-        pid: u32,
+        /// Its owner, in words.
+        who: String,
     },
     /// The owner, on another host, has dropped the mailbox.
-    #[error(
-        "the mailbox is gone: process {slot} on {host} (pid {pid}) has destroyed it; ask for the address of another"
-    )]
+    #[error("the mailbox is gone: {who} has destroyed it; ask for the address of another")]
     GoneElsewhere {
-        /// The slot of its owner there.
-        slot: u32,
-        /// The owner's process number there.
-        pid: u32,
+        /// Its owner, in words.
+        who: String,
         /// The owner's host.
         host: String,
     },

@@ -8,13 +8,13 @@ use landeck_objects::semaphore::UNITS_MAX;
 pub enum SemaphoreError {
     /// A process died while it held units.
     #[error(
-        "process {slot} (pid {pid}) is gone and held a unit of the semaphore: repair what it left half done, and call `recover`"
+        "{who} is gone and held a unit of the semaphore: repair what it left half done, and call `recover`"
     )]
     OwnerDied {
         /// The slot of that process.
         slot: u32,
-        /// Its process number (pid), or that of the process that has its slot now.
-        pid: u32,
+        /// That process in words, with the process number of the one that has its slot now.
+        who: String,
     },
     /// There would be more units than a semaphore can have.
     #[error("a semaphore has at most {UNITS_MAX} units: {units} more are too many")]

@@ -12,7 +12,7 @@ use landeck_memory::{Operation, WaitRecord};
 use landeck_named_groups::{GroupOptions, ServedBy};
 use landeck_wire::Slot;
 
-use crate::error::{Error, ErrorKind, GroupError, Result};
+use crate::error::{Error, ErrorKind, GroupError, Members, Result};
 use crate::job::Job;
 use crate::message::Message;
 use crate::outbox::Outbox;
@@ -83,7 +83,7 @@ impl Job {
                 let group = group.as_str().to_owned();
                 return Err(GroupError::NoServingLauncher { group }.into());
             }
-            Err(error) => return Err(Error::of_wait(&self.shared, error, None, |_| None)),
+            Err(error) => return Err(Error::of_wait(&self.shared, error, None, Members::OF_JOB)),
         }
         Ok(Some(ServingLauncher(self.open_mailbox(MAILBOX_NAME)?)))
     }

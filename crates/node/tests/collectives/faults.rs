@@ -197,7 +197,7 @@ fn a_revoked_world_does_nothing_more() {
             // Who is still in that barrier would be told of the revocation there.
             job.world().barrier().unwrap();
             world.revoke().unwrap();
-            assert!(matches!(world.barrier(), Err(Error { kind: ErrorKind::Revoked, .. })));
+            assert!(matches!(world.barrier(), Err(Error { kind: ErrorKind::Revoked { .. }, .. })));
             job.world().barrier().unwrap();
         });
         if is_member() {

@@ -495,7 +495,9 @@ fn endure() {
                 left -= u64::from(world.size() < MANY);
                 round += 1;
             }
-            Err(Error { kind: ErrorKind::PeerFailed { .. } | ErrorKind::Revoked, .. }) => {
+            Err(Error {
+                kind: ErrorKind::PeerFailed { .. } | ErrorKind::Revoked { .. }, ..
+            }) => {
                 world.revoke().unwrap();
                 world = world.shrink().unwrap();
                 (left, round) = (ROUNDS, 0);

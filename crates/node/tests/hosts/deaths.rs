@@ -88,7 +88,10 @@ fn a_death_in_a_collective_operation_ends_it_everywhere() {
                     assert_eq!(sum, world.size());
                     rounds += 1;
                 }
-                Err(Error { kind: ErrorKind::PeerFailed { .. } | ErrorKind::Revoked, .. }) => {
+                Err(Error {
+                    kind: ErrorKind::PeerFailed { .. } | ErrorKind::Revoked { .. },
+                    ..
+                }) => {
                     world.revoke().unwrap();
                     world = world.shrink().unwrap();
                     rounds = 0;

@@ -113,8 +113,11 @@ fn revoked_by_one_that_dies(job: &Job, group: &World) -> World {
         4 => group.barrier().unwrap_err(),
         rank => group.receive::<u8>((rank + 2) % BOTH, Tag(1)).unwrap_err(),
     };
-    assert!(matches!(lost.kind, ErrorKind::Revoked | ErrorKind::PeerFailed { .. }), "{lost}");
-    while !matches!(group.barrier(), Err(Error { kind: ErrorKind::Revoked, .. })) {
+    assert!(
+        matches!(lost.kind, ErrorKind::Revoked { .. } | ErrorKind::PeerFailed { .. }),
+        "{lost}"
+    );
+    while !matches!(group.barrier(), Err(Error { kind: ErrorKind::Revoked { .. }, .. })) {
         thread::sleep(Duration::from_millis(1));
     }
     let mut smaller = group.shrink().unwrap();

@@ -130,7 +130,7 @@ fn members_agree_and_revoke_over_hosts() {
             copy.revoke().unwrap();
         }
         let revoked = copy.receive::<u8>((rank + 1) % RANKS, Tag(1)).unwrap_err();
-        assert!(matches!(revoked.kind, landeck::ErrorKind::Revoked), "{revoked}");
+        assert!(matches!(revoked.kind, landeck::ErrorKind::Revoked { .. }), "{revoked}");
         assert_eq!(copy.agree(7).unwrap(), 7);
         check(&copy.shrink().unwrap());
         check(&world);

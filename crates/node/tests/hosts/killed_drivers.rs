@@ -107,7 +107,8 @@ fn endure() {
         let outcome = operate_or_die(&world, own == victim, (operation, step));
         let outcome = outcome.and_then(|()| world.barrier());
         let error = outcome.unwrap_err();
-        let is_expected = matches!(error.kind, ErrorKind::PeerFailed { .. } | ErrorKind::Revoked);
+        let is_expected =
+            matches!(error.kind, ErrorKind::PeerFailed { .. } | ErrorKind::Revoked { .. });
         assert!(is_expected, "{operation}, step {step}: {error}");
         world.revoke().unwrap();
         world = world.shrink().unwrap();

@@ -54,7 +54,8 @@ pub(crate) fn next_world(job: &Job, world: World, round: u64, belief: &mut Belie
         _ => compare(&world, belief).map(|()| None),
     };
     if let Err(error) = &done {
-        let is_expected = matches!(error.kind, ErrorKind::PeerFailed { .. } | ErrorKind::Revoked);
+        let is_expected =
+            matches!(error.kind, ErrorKind::PeerFailed { .. } | ErrorKind::Revoked { .. });
         assert!(is_expected, "{error}");
         world.revoke().unwrap();
     }

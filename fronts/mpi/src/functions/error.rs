@@ -99,7 +99,7 @@ pub(crate) unsafe fn error_class(errorcode: c_int, errorclass: *mut c_int) -> Re
     unsafe { give("errorclass", errorclass, class) }
 }
 
-/// The text of a code: that of this thread's last mistake, if it had this code. A code of the program has
+/// The text of a code: that of this thread's last mistake, if it had this code or left it in a status. A code of the program has
 /// the text that the program gave it.
 pub(crate) unsafe fn error_string(
     errorcode: c_int,

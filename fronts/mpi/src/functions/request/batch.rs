@@ -1,6 +1,8 @@
 //! Brings requests to their end, one after the other, and tells the program of it. Functions of the
 //! program may be called in between.
 
+use std::ffi::c_int;
+
 use landeck::raw::{self, Endings};
 
 use super::Several;
@@ -27,8 +29,8 @@ pub(super) struct Batch {
     /// How many are through.
     done: usize,
     current: Option<Current>,
-    /// The first mistake, and the request that it belongs to.
-    failed: Option<(usize, Mistake)>,
+    /// The mistakes in their order, each with the request that it belongs to; of equal ones the first.
+    failed: Vec<(usize, Mistake)>,
 }
 
 /// Which requests.
@@ -55,7 +57,7 @@ struct Current {
 impl Batch {
     /// They are waited for, as far as they are not over, and completed.
     pub(super) fn completes(several: Several, chosen: Chosen) -> Self {
-        Self { several, chosen, looks: false, done: 0, current: None, failed: None }
+        Self { several, chosen, looks: false, done: 0, current: None, failed: Vec::new() }
     }
 
     /// They are over, and are looked at.
@@ -144,7 +146,7 @@ impl Batch {
             self.current = Some(look(handle)?);
             return Ok(());
         }
-        if self.failed.is_none()
+        if self.failed.is_empty()
             && let Some(end) = completion::complete_message(REQUESTS, handle)?
         {
             // SAFETY: as the caller says.
@@ -173,7 +175,7 @@ impl Batch {
     /// Whether a request is not waited for any more, since a process is gone that may be the reason
     /// why it never ends.
     fn is_pending(&self, handle: Handle) -> Result<bool, Mistake> {
-        match &self.failed {
+        match self.failed.first() {
             Some((_, mistake)) if mistake.code() == ERR_PROC_ABORTED => {}
             _ => return Ok(false),
         }
@@ -214,7 +216,7 @@ impl Batch {
             self.done += 1;
             return end.mistake.map_or(Ok(()), Err);
         }
-        if end.mistake.is_some() || self.failed.is_some() {
+        if end.mistake.is_some() || !self.failed.is_empty() {
             // SAFETY: as the caller says.
             unsafe { self.note(index, end.mistake) };
         }
@@ -229,12 +231,18 @@ impl Batch {
     #[cold]
     unsafe fn note(&mut self, index: usize, mistake: Option<Mistake>) {
         let code = mistake.as_ref().map_or(SUCCESS, Mistake::code);
-        if self.failed.is_none() {
+        if self.failed.is_empty() {
             for place in 0..self.done {
                 // SAFETY: as the caller says.
                 unsafe { self.set_error(place, SUCCESS) };
             }
-            self.failed = mistake.map(|mistake| (index, mistake));
+        }
+        let is_known = |new: &Mistake| {
+            let mut known = self.failed.iter();
+            known.any(|(_, it)| it.code() == new.code() && it.text() == new.text())
+        };
+        if let Some(mistake) = mistake.filter(|mistake| !is_known(mistake)) {
+            self.failed.push((index, mistake));
         }
         // SAFETY: as the caller says.
         unsafe { self.set_error(self.done, code) };
@@ -259,14 +267,35 @@ impl Batch {
     }
 
     fn finish(&mut self) -> Result<Option<Call>, Mistake> {
-        let Some((index, mistake)) = self.failed.take() else { return Ok(None) };
-        let text = format!("array_of_requests[{index}] ended with an error: {mistake}");
-        let told = Mistake::new(ERR_IN_STATUS, text);
+        let failed = std::mem::take(&mut self.failed);
+        let Some((first, mistake)) = failed.first() else { return Ok(None) };
+        let told = Mistake::new(ERR_IN_STATUS, how_it_ended(*first, mistake));
+        let told = told.with_statuses(texts_of(&failed));
         Err(match mistake.raised_on() {
             Some(communicator) => told.on(communicator),
             None => told,
         })
     }
+}
+
+fn how_it_ended(index: usize, mistake: &Mistake) -> String {
+    format!("{REQUESTS}[{index}] ended with an error: {mistake}")
+}
+
+/// The text of each code that stands in statuses: how the requests ended that have it.
+fn texts_of(failed: &[(usize, Mistake)]) -> Vec<(c_int, String)> {
+    let mut texts: Vec<(c_int, String)> = Vec::new();
+    for (index, mistake) in failed {
+        let text = how_it_ended(*index, mistake);
+        match texts.iter_mut().find(|(code, _)| *code == mistake.code()) {
+            Some((_, texts)) => {
+                texts.push_str("; ");
+                texts.push_str(&text);
+            }
+            None => texts.push((mistake.code(), text)),
+        }
+    }
+    texts
 }
 
 /// Looks at a request that is over.
