@@ -61,6 +61,21 @@ fn a_memory_checker_finds_the_mistake_of_a_program() {
 }
 
 #[test]
+fn the_processor_has_its_name_without_proc() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let apart = ["--user", "--map-root-user", "--mount"];
+    let can = Command::new("unshare").args(apart).arg("true").output();
+    if !can.is_ok_and(|output| output.status.success()) {
+        return skip("the_processor_has_its_name_without_proc", "mounts are not allowed here");
+    }
+    let hello = program("hello");
+    let hidden = "mount -t tmpfs none /proc && exec \"$0\"";
+    let arguments = [&apart[..], &["sh", "-c", hidden, &hello.to_string_lossy()]].concat();
+    let output = run(Launcher::Landeck, Library::Ours, 2, "unshare".as_ref(), &arguments);
+    assert_wrote(&output, "rank 1 of 2");
+}
+
+#[test]
 fn a_profiler_counts_calls() {
     let _watchdog = Watchdog::start(LIMIT);
     let (profiler, ring) = (interposer("profiler"), program("ring"));

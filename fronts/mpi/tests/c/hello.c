@@ -1,4 +1,4 @@
-/* Who is there; whether the clock goes on; both names of a function. */
+/* Who is there, and where; whether the clock goes on; both names of a function. */
 #include "check.h"
 
 int main(int argc, char **argv)
@@ -9,6 +9,9 @@ int main(int argc, char **argv)
     PMPI_Comm_rank(MPI_COMM_SELF, &alone_rank);
     PMPI_Comm_size(MPI_COMM_SELF, &alone_size);
     CHECK(alone_rank == 0 && alone_size == 1);
+    char host[MPI_MAX_PROCESSOR_NAME];
+    int length = 0;
+    CHECK(MPI_Get_processor_name(host, &length) == MPI_SUCCESS && length > 0);
     double before = MPI_Wtime(), after = PMPI_Wtime();
     CHECK(before > 0 && after >= before);
     printf("rank %d of %d\n", rank, size);
