@@ -30,6 +30,12 @@ pub fn founding_of(context: u32) -> u32 {
     context | FOUNDING_GENERATION << ContextId::INDEX_BITS
 }
 
+/// The context in which groups are made under a name: also by processes that have left the first world, and come for
+/// that.
+pub(crate) fn founding_of_names() -> u32 {
+    founding_of(NAMES_CONTEXT)
+}
+
 /// The context beside a group's own in which its members agree, and tell of its revocation.
 pub(crate) fn agreement_context(context: u32) -> u32 {
     context | COUNCIL_GENERATION << ContextId::INDEX_BITS

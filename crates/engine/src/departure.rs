@@ -1,6 +1,6 @@
 //! A member that has left in good order, and the first operation of its group that lacks it.
 //!
-//! What a member that has left did before counts, so only a member that waits for something of it finds out that an
+//! The deeds of a member that has left count, so only a member that waits for something of it finds out that an
 //! operation lacks it: by a message that never comes, or at the board of its host. Others may wait for that one alone.
 //! So it tells all members. When the membership says so too, they come to nothing from this operation on, as after a
 //! death. On a board of all members the words there tell it.

@@ -19,9 +19,7 @@ use crate::WaitError;
 use crate::board::BoardError;
 use crate::board_call::{fault_of, loss_behind};
 use crate::call::Call;
-use crate::context::{
-    NAMES_CONTEXT, WORLD_CONTEXT, collective_context, contexts_beside, founding_of,
-};
+use crate::context::{WORLD_CONTEXT, collective_context, contexts_beside, founding_of_names};
 use crate::fault::Fault;
 use crate::group::GroupState;
 use crate::group::table::{GroupTable, group_of};
@@ -155,8 +153,7 @@ impl Engine {
         for context in contexts_beside(WORLD_CONTEXT) {
             endpoint.set_members(context, world.to_vec());
         }
-        // A group may be made under a name by processes that have left the first world, and come for that.
-        endpoint.wait_for_leavers_in(founding_of(NAMES_CONTEXT));
+        endpoint.wait_for_leavers_in(founding_of_names());
         let mut engine = Self {
             segment: segment.clone(),
             places: Places::in_segment(segment),
@@ -588,8 +585,7 @@ impl Engine {
             }
         }
         if moved {
-            self.spread_departures();
-            self.running.retire();
+            self.retire();
         }
         moved
     }
@@ -768,14 +764,8 @@ impl Engine {
             let group = self.groups.get_mut(&running.place().context);
             running.judge(&mut self.endpoint, group.and_then(GroupState::any_board_mut));
             let context = running.place().context;
-            let goes_on = running.outcome().is_none();
-            self.spread_departures();
-            self.running.retire();
-            let told =
-                |group: &GroupState| group.departure.is_some() || group.has_alarm(&self.endpoint);
-            if goes_on && self.groups.get(&context).is_some_and(told) {
-                self.look_for_mismatches();
-            }
+            self.retire();
+            self.heed_alarms(context);
         }
     }
 

@@ -6,10 +6,27 @@ use landeck_kernel::Failure;
 use crate::Engine;
 use crate::departure::Departure;
 use crate::fault::Fault;
+use crate::group::GroupState;
 
 impl Engine {
+    /// Forgets among the active those that are over by now. Departures by which they have failed are told.
+    pub(super) fn retire(&mut self) {
+        self.spread_departures();
+        self.running.retire();
+    }
+
+    /// Ends what can go on no more, if members of a group have told of a mismatch or of a departure.
+    #[cold]
+    pub(super) fn heed_alarms(&mut self, context: u32) {
+        let told =
+            |group: &GroupState| group.departure.is_some() || group.has_alarm(&self.endpoint);
+        if self.groups.get(&context).is_some_and(told) {
+            self.look_for_mismatches();
+        }
+    }
+
     /// Tells the members of groups without a board of departures by which operations have failed here.
-    pub(super) fn spread_departures(&mut self) {
+    fn spread_departures(&mut self) {
         for at in 0..self.running.active().len() {
             let id = self.running.active()[at];
             let Some(running) = self.running.get(id) else { continue };
