@@ -10,12 +10,14 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use landeck_transports::lanes::silence::SilenceLooks;
 use landeck_trust::{KeyHash, KeyPair, Session, TrustError};
 use landeck_wire::handover::Cipher;
 use landeck_wire::preamble::Preamble;
 use landeck_wire::word::HostEntry;
 use landeck_wire::{HostIncarnation, HostNumber, MachineId};
 use rustix::event::epoll::EventFlags;
+use rustix::io::Errno;
 use rustix::net::sockopt::{
     set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl,
     set_tcp_user_timeout,
@@ -38,6 +40,8 @@ const STREAMS_AFTER: Duration = Duration::from_secs(4);
 const PROBE_TIME: Duration = Duration::from_millis(2_500);
 /// The other name of a trunk over the streams of ssh or of what is used instead.
 pub(crate) const SHELL: &str = "the remote shell (ssh)";
+/// The time between two looks at silences.
+const SILENCE_INTERVAL: Duration = Duration::from_millis(200);
 /// The kernel asks the other one this often whether it is there.
 const KEEPALIVE: Duration = Duration::from_secs(1);
 
@@ -92,6 +96,7 @@ struct Carried {
     key: Option<KeyHash>,
     /// Another name for the other end.
     address: String,
+    looks: SilenceLooks,
 }
 
 /// The trunks of a daemon.
@@ -112,6 +117,8 @@ pub(crate) struct Trunks {
     dials: HashMap<u64, (HostNumber, Dial)>,
     /// Streams that become a trunk if no port is reached.
     streams: BTreeMap<HostNumber, (OwnedFd, OwnedFd, Duration)>,
+    /// When it is looked next whether trunks carry what they are given.
+    look_due: Duration,
     admits_guests: bool,
     events: VecDeque<TrunksEvent>,
 }
@@ -136,6 +143,7 @@ impl Trunks {
             outputs: HashMap::new(),
             dials: HashMap::new(),
             streams: BTreeMap::new(),
+            look_due: Duration::ZERO,
             admits_guests: false,
             events: VecDeque::new(),
         }
@@ -487,10 +495,28 @@ impl Trunks {
             let error = self.trunks[&token].trunk.late();
             self.end(reactor, token, &error, now);
         }
+        for token in self.silent_trunks(now) {
+            let error = TrunkError::System(Errno::TIMEDOUT.into());
+            self.end(reactor, token, &error, now);
+        }
         let due: Vec<HostNumber> = self.links.keys().copied().collect();
         for host in due {
             self.tend(reactor, host, now);
         }
+    }
+
+    /// The open trunks that have carried nothing for too long. A daemon that is stopped reads nothing, but its system answers.
+    fn silent_trunks(&mut self, now: Duration) -> Vec<u64> {
+        if now < self.look_due {
+            return Vec::new();
+        }
+        self.look_due = now + SILENCE_INTERVAL;
+        let limit = self.silence.max(PROBE_TIME);
+        let open = self.trunks.iter_mut().filter(|(_, one)| one.trunk.is_open());
+        let silent = open.filter_map(|(token, Carried { trunk, looks, .. })| {
+            looks.look(trunk.socket()?, now, limit).map(|_| *token)
+        });
+        silent.collect()
     }
 
     /// When [`Trunks::tick`] is due.
@@ -630,7 +656,8 @@ impl Trunks {
         if output != token {
             self.outputs.insert(output, token);
         }
-        self.trunks.insert(token, Carried { trunk, serves, stranger, key: None, address });
+        let looks = SilenceLooks::default();
+        self.trunks.insert(token, Carried { trunk, serves, stranger, key: None, address, looks });
         token
     }
 
@@ -647,16 +674,15 @@ impl Trunks {
     }
 
     /// Sets what makes a dead connection fail, and the kernels of both sides show that they are there. A trunk that is not
-    /// open yet fails earlier: another one may use short packets.
+    /// open yet fails early, as another one may use short packets; an open one is looked at.
     fn tune(&self, socket: &OwnedFd, is_open: bool) {
         // A kernel that lacks one of them notices later.
         let _ = set_socket_keepalive(socket, true);
         let _ = set_tcp_keepidle(socket, KEEPALIVE);
         let _ = set_tcp_keepintvl(socket, KEEPALIVE);
         let _ = set_tcp_keepcnt(socket, u32::try_from(self.silence.as_secs()).unwrap_or(3).max(2));
-        let limit = if is_open { self.silence.max(PROBE_TIME) } else { PROBE_TIME };
-        let milliseconds = u32::try_from(limit.as_millis()).unwrap_or(u32::MAX);
-        let _ = set_tcp_user_timeout(socket, milliseconds);
+        let limit = if is_open { Duration::ZERO } else { PROBE_TIME }; // zero is no limit
+        let _ = set_tcp_user_timeout(socket, limit.as_millis() as u32);
     }
 }
 

@@ -36,7 +36,8 @@ const OPEN_TIME: Duration = Duration::from_secs(30);
 const WORD_TIME: Duration = Duration::from_secs(15);
 /// The time between two looks at a silence.
 const SILENCE_INTERVAL: Duration = Duration::from_millis(100);
-/// A call is given up if no connection brings an answer for so long, though each could be opened.
+/// A call is given up if so many connections in a row bring no answer, for so long, though each could be opened.
+const BARREN_CONNECTIONS: u32 = 6;
 const BARREN_TIME: Duration = Duration::from_secs(15);
 /// How often a waiting process looks whether the owner is gone, and advances its messages.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
@@ -120,20 +121,20 @@ impl Relay {
         };
         let first = link.last.wrapping_add(1);
         let mut exchange = Exchange { connection, first, sent: 0, answered: 0, refused: None };
-        let (mut answered, mut answered_at) = (0, Instant::now());
+        let (mut answered, mut answered_at, mut barren) = (0, Instant::now(), 0);
         loop {
             match exchange.advance(count, &mut request, &mut take) {
                 Ok(true) => break,
                 Ok(false) => {}
                 Err(_) if exchange.refused.is_some() => break,
                 Err(end @ (RelayEnd::Closed | RelayEnd::System(_) | RelayEnd::Silent(_))) => {
-                    let is_barren = exchange.answered == answered;
-                    if is_barren && answered_at.elapsed() >= BARREN_TIME {
+                    if exchange.answered > answered {
+                        (answered, answered_at, barren) = (exchange.answered, Instant::now(), 0);
+                    }
+                    barren += 1;
+                    if barren >= BARREN_CONNECTIONS && answered_at.elapsed() >= BARREN_TIME {
                         let why = format!("no connection to it brings an answer: {end}");
                         return Err(RelayError::Failed(self.unreachable(shared, &why)));
-                    }
-                    if !is_barren {
-                        (answered, answered_at) = (exchange.answered, Instant::now());
                     }
                     let opening = RelayOpening { session: link.session, goes_on: true };
                     let opened = self.open_in_time(shared, owner, opening, Some(&end));
