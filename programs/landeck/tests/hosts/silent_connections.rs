@@ -242,27 +242,3 @@ fn why_names_a_network_that_carries_nothing() {
     wait_for_rounds(&mut running, "progress when the packets pass again");
     end_talk(&cluster, running);
 }
-
-/// It takes longer than the lease of a host, so it belongs to the long tests.
-#[test]
-fn a_stopped_daemon_that_much_is_sent_to_is_not_lost() {
-    let test = "a_stopped_daemon_that_much_is_sent_to_is_not_lost";
-    let Some(cluster) = is_soak().then(|| Cluster::pair(test)).flatten() else { return };
-    let options = ["--host-timeout", "1", "--stdin", "all"];
-    let script = ["sh", "-c", "echo ready; echo $(wc -c) bytes"];
-    let mut running =
-        start(cluster.four(&[&options[..], &script[..]].concat()).stdin(Stdio::piped()));
-    running.out.wait_for("four processes", |text| text.matches("ready\n").count() == 4);
-    let daemon = cluster.daemon(1);
-    cluster.signal_pid(1, daemon, "STOP");
-    let mut stdin = running.stdin.take().unwrap();
-    let writer = thread::spawn(move || std::io::Write::write_all(&mut stdin, &vec![7; 40 << 20]));
-    thread::sleep(Duration::from_secs(13));
-    assert!(running.goes_on(), "{:?}", running.err.text());
-    cluster.signal_pid(1, daemon, "CONT");
-    let ended = running.end();
-    ended.assert(0, &[]);
-    writer.join().unwrap().unwrap();
-    assert_eq!(ended.out.matches(&format!("{} bytes\n", 40 << 20)).count(), 4, "{ended:?}");
-    cluster.assert_nothing_left();
-}
