@@ -484,7 +484,7 @@ impl World {
         Members::new(&self.members, self.numbering)
     }
 
-    /// The same world, whose ranks mean something else to the program.
+    /// A handle to this world whose ranks mean something else to the program.
     pub(crate) fn numbered(self, numbering: Numbering) -> Self {
         Self { numbering, ..self }
     }

@@ -433,7 +433,7 @@ mod tests {
     #[test]
     fn a_process_says_that_it_has_left_and_that_it_takes_part_again() {
         let mut house = House::new();
-        let mut says = |house: &mut House, of: ProcessId, presence: Presence| {
+        let says = |house: &mut House, of: ProcessId, presence: Presence| {
             let (visitor, look) = house.asks(None, &Question::Presence { process: of });
             assert_eq!(look, [Action::Look { visitor, slot: of.slot }]);
             answer(&house.tell(Input::Seen { visitor, presence })).verdict

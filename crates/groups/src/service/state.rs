@@ -683,7 +683,9 @@ mod tests {
     #[test]
     fn a_death_between_two_rounds_is_told_at_the_end_of_the_next() {
         let mut state = with(0, 3);
-        (0..3).for_each(|id| drop(sync(&mut state, id)));
+        for id in 0..3 {
+            sync(&mut state, id);
+        }
         assert_eq!(state.ended(0), Some(None));
         let died = seat(&state, 1);
         plain(&mut state, EntryWord::Died(died));

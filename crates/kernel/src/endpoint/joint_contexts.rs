@@ -40,12 +40,10 @@ impl<N: Channel> Endpoint<N> {
         let Failure::PeerGone { peer, died: false } = failure else { return };
         let Some(members) = self.core.membership.contexts.get(&context).cloned() else { return };
         let rank = members.iter().position(|&member| member == peer);
-        match (self.core.membership.joint.get_mut(&context), rank) {
-            (Some(end @ None), Some(rank)) => {
-                *end = Some(failure);
-                self.tell_of_departure(context, rank as u32, &members);
-            }
-            _ => {}
+        let end = self.core.membership.joint.get_mut(&context);
+        if let (Some(end @ None), Some(rank)) = (end, rank) {
+            *end = Some(failure);
+            self.tell_of_departure(context, rank as u32, &members);
         }
     }
 

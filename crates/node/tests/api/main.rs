@@ -7,6 +7,7 @@ mod elastic_groups;
 mod ending_groups;
 mod faults;
 mod founding;
+mod group_room;
 mod groups;
 mod mailboxes;
 mod messages;

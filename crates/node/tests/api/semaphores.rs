@@ -31,7 +31,8 @@ fn segment(job: &Job, name: &str, bytes: u64) -> SharedSegment {
 }
 
 fn is_owner_died(error: &Error, of: u32) -> bool {
-    matches!(error.kind, ErrorKind::Semaphore(SemaphoreError::OwnerDied { slot, .. }) if slot == of)
+    matches!(error.kind, ErrorKind::Semaphore(SemaphoreError::OwnerDied { slot, ref who })
+        if slot == of && who.starts_with(&format!("rank {of} (pid ")))
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use landeck::unstable::JobInternals;
+use landeck::unstable::memory::Operation;
 use landeck::{Error, ErrorKind, Group, GroupError, GroupOptions, Job, Mailbox, Member, Message};
 
 /// Longer than anything may take.
@@ -44,5 +46,12 @@ pub(crate) fn sync_the_living(member: &mut Member) {
         let Error { kind: ErrorKind::Group(GroupError::MemberDied { .. }), .. } = error else {
             panic!("{error}")
         };
+    }
+}
+
+/// Waits until a process waits in a group.
+pub(crate) fn wait_until_held(job: &Job, slot: u32) {
+    while job.segment().wait_record(slot).operation != Operation::Group {
+        std::thread::sleep(Duration::from_millis(3));
     }
 }
