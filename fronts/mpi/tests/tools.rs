@@ -70,7 +70,8 @@ fn the_processor_has_its_name_without_proc() {
     }
     let hello = program("hello");
     let hidden = "mount -t tmpfs none /proc && exec \"$0\"";
-    let arguments = [&apart[..], &["sh", "-c", hidden, &hello.to_string_lossy()]].concat();
+    let hello = hello.to_string_lossy();
+    let arguments = [&apart[..], &["sh", "-c", hidden, &hello]].concat();
     let output = run(Launcher::Landeck, Library::Ours, 2, "unshare".as_ref(), &arguments);
     assert_wrote(&output, "rank 1 of 2");
 }
