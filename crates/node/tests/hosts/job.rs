@@ -37,7 +37,11 @@ pub(crate) fn run(test: &str, options: &[&str]) -> Option<Output> {
     let _watchdog = Watchdog::start(Duration::from_secs(300));
     launcher(); // it may have to be built
     let hosts = Hosts::or_skip(test, &Wish::hosts(2))?;
-    Some(command(&hosts, EACH, test, options).output().unwrap())
+    let ended = command(&hosts, EACH, test, options).output().unwrap();
+    let said = text(&ended);
+    // However a job ends, its own connections are no strangers.
+    assert!(!said.contains("landeckd refused"), "{said}");
+    Some(ended)
 }
 
 /// The command that runs a test of this program as a job with `each` ranks on each of two hosts.

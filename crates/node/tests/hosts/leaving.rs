@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use landeck::{ErrorKind, Job, Tag};
 
 use crate::job::{EACH, RANKS, on_hosts, run};
-use crate::support::{is_member, text};
+use crate::support::{is_member, kill_myself, text};
 
 #[test]
 fn everything_arrives_from_a_process_that_has_left() {
@@ -112,4 +112,34 @@ fn an_abort_ends_all_hosts() {
     let Some(ended) = run(test, &[]) else { return };
     assert_eq!(ended.status.code(), Some(41), "{}", text(&ended));
     assert!(!text(&ended).contains("panicked"), "{}", text(&ended));
+}
+
+#[test]
+fn connections_of_an_ending_job_are_no_strangers() {
+    let test = "leaving::connections_of_an_ending_job_are_no_strangers";
+    if is_member() {
+        let job = Job::join().unwrap();
+        let world = job.world();
+        // Lanes are asked for in all directions, and one process ends the job before they are there.
+        let far = (0..RANKS).filter(|rank| rank / EACH != world.rank() / EACH);
+        for to in far {
+            let _ = world.try_send(&[1u8], to, Tag(1));
+        }
+        if world.rank() == 3 {
+            match std::env::var("LANDECK_TEST_END").as_deref() {
+                Ok("exit") => std::process::exit(42),
+                Ok("kill") => kill_myself(),
+                _ => job.abort(41, "enough"),
+            }
+        }
+        let _ = world.receive::<u8>(3, Tag(2));
+        thread::sleep(Duration::from_secs(30)); // the guardian is faster
+        return;
+    }
+    for (end, code) in [("abort", 41), ("exit", 42), ("kill", 137), ("abort", 41)] {
+        let variable = format!("LANDECK_TEST_END={end}");
+        // The run itself looks for words about strangers.
+        let Some(ended) = run(test, &["-x", &variable]) else { return };
+        assert_eq!(ended.status.code(), Some(code), "{}", text(&ended));
+    }
 }
