@@ -17,7 +17,7 @@ use super::history::History;
 use super::outcome::{Coming, Outcome};
 use super::place::{LinesPlace, is_board, lines_at};
 use super::room::Room;
-use super::words::{Arrival, Epoch, IN_HEAP, Line, Lines, LongLine, NO_ROOM, Roster, Shared};
+use super::words::{Arrival, Epoch, IN_HEAP, Line, Lines, LongLine, NOTHING, Roster, Shared};
 use super::{LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
 
 mod agreement;
@@ -334,11 +334,14 @@ impl Board {
             Stated { has_come: true, number, signature, block: None };
     }
 
-    /// Comes to an operation without its data, for which it has no room, and says so.
+    /// Comes to an operation without its data, and says so with words about the reason.
     #[cold]
-    pub fn come_without_room(&mut self, number: u32, signature: u32, check: u32) {
+    pub fn come_without(&mut self, number: u32, (signature, check): (u32, u32), why: [u64; 3]) {
         let line = self.own_line(number);
-        line.about.store(u64::from(NO_ROOM) | u64::from(check) << 32, Ordering::Relaxed);
+        for (place, word) in line.data.iter().zip(why) {
+            place.store(word, Ordering::Relaxed);
+        }
+        line.about.store(u64::from(NOTHING) | u64::from(check) << 32, Ordering::Relaxed);
         line.publish(number, signature);
         self.stated[number as usize % WINDOW] =
             Stated { has_come: true, number, signature, block: None };

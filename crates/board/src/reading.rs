@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use landeck_memory::bytes::Bytes;
 
 use super::handle::{Board, BoardBroken};
-use super::words::{IN_CELL, IN_HEAP, Line, NO_ROOM, TOLD};
+use super::words::{IN_CELL, IN_HEAP, Line, NOTHING, TOLD};
 use super::{INLINE_BYTES, RESULT_BYTES};
 
 /// A deposit, as a member reads it.
@@ -32,8 +32,13 @@ pub enum Deposit<'a> {
 pub enum NoDeposit {
     /// Its line names an impossible place.
     Broken(BoardBroken),
-    /// This member has come without its data, for which it has no room.
-    NoRoom(u32),
+    /// This member has come without its data.
+    Nothing {
+        /// The member.
+        member: u32,
+        /// Its words about the reason.
+        why: [u64; 3],
+    },
     /// This member has only told where its data lie.
     Told {
         /// The member.
@@ -123,7 +128,10 @@ impl Board {
 #[cold]
 fn absent(line: &Line, broken: BoardBroken) -> NoDeposit {
     match line.about.load(Ordering::Relaxed) as u32 {
-        NO_ROOM => NoDeposit::NoRoom(broken.member),
+        NOTHING => {
+            let why = [0, 1, 2].map(|at: usize| line.data[at].load(Ordering::Relaxed));
+            NoDeposit::Nothing { member: broken.member, why }
+        }
         TOLD => {
             NoDeposit::Told { member: broken.member, bytes: line.data[1].load(Ordering::Relaxed) }
         }

@@ -51,8 +51,8 @@ pub(crate) const IN_CELL: u32 = u32::MAX - 1;
 pub(crate) const TOLD: u32 = u32::MAX - 3;
 /// The word of the data that says how far the member is as a reader, where members read each other's memory.
 pub(crate) const READER: usize = DATA_WORDS - 1;
-/// Instead of a length: there was no room for the data.
-pub(crate) const NO_ROOM: u32 = u32::MAX - 2;
+/// Instead of a length: there are no data, and the words of the data say why.
+pub(crate) const NOTHING: u32 = u32::MAX - 2;
 
 /// A line with a word that publishes what else stands in it.
 #[repr(C, align(64))]

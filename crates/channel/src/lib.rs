@@ -234,6 +234,11 @@ pub trait Channel: Send {
         true
     }
 
+    /// Whether bytes for this peer wait in the channel for the network to accept them.
+    fn has_unsent_to(&self, _peer: Peer) -> bool {
+        false
+    }
+
     /// The channel that a message to this peer takes now, if more than one can carry it.
     fn way_to(&self, _peer: Peer, _class: Class, _bytes: u64) -> Option<MessageWay> {
         None

@@ -9,11 +9,11 @@
 //! [`Tokens`] is what a sender knows of the buffers of one receiver, [`FixedBuffers`] what the receiver knows of those for
 //! one sender. A buffer is in use from the sending of its chunk until the receiver says that it is empty again.
 
-/// The length of a buffer.
+/// The length of a buffer for messages of a group that wants tokens.
 pub const BUFFER_BYTES: u64 = 16 << 10;
 
-/// The priority of messages in tokens. Messages of high priority have buffers of their own, so they come also when those
-/// of the others are full.
+/// The priority of messages in tokens. Messages of each have buffers of their own, so they come also when those of the
+/// others are full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Priority {
     /// The usual one.
@@ -21,6 +21,8 @@ pub enum Priority {
     Low = 0,
     /// Chunks of it go before those of low priority.
     High = 1,
+    /// Messages of groups that want no tokens, which leave in the call that sends them: nobody asks for them.
+    Unasked = 2,
 }
 
 impl Priority {
@@ -30,6 +32,7 @@ impl Priority {
         match number {
             0 => Some(Self::Low),
             1 => Some(Self::High),
+            2 => Some(Self::Unasked),
             _ => None,
         }
     }
@@ -40,6 +43,16 @@ impl Priority {
         match self {
             Self::Low => 8,
             Self::High => 4,
+            Self::Unasked => 16,
+        }
+    }
+
+    /// The length of each of these buffers.
+    #[must_use]
+    pub const fn buffer_bytes(self) -> u64 {
+        match self {
+            Self::Low | Self::High => BUFFER_BYTES,
+            Self::Unasked => 4 * BUFFER_BYTES,
         }
     }
 }
@@ -100,17 +113,21 @@ impl TokenWish {
 /// A sender's tokens for one receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tokens {
-    used: [u32; 2],
+    used: [u32; 3],
 }
 
 impl Tokens {
     /// Takes a token for one chunk, if fewer than `most` are in use and one is left.
     pub const fn take(&mut self, priority: Priority, most: u32) -> bool {
-        let used = &mut self.used[priority as usize];
-        let all = priority.buffers();
-        let is_there = *used < if most < all { most } else { all };
-        *used += is_there as u32;
+        let is_there = self.has(priority, most);
+        self.used[priority as usize] += is_there as u32;
         is_there
+    }
+
+    /// Whether a token is left, and fewer than `most` are in use.
+    pub const fn has(&self, priority: Priority, most: u32) -> bool {
+        let all = priority.buffers();
+        self.used[priority as usize] < if most < all { most } else { all }
     }
 
     /// Puts tokens back: the receiver has so many empty buffers more, or their chunks were not sent. False if no sender
@@ -126,7 +143,7 @@ impl Tokens {
 /// A receiver's buffers for one sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FixedBuffers {
-    full: [u32; 2],
+    full: [u32; 3],
 }
 
 impl FixedBuffers {
@@ -149,7 +166,7 @@ impl FixedBuffers {
 mod tests {
     use super::*;
 
-    const BOTH: [Priority; 2] = [Priority::Low, Priority::High];
+    const ALL: [Priority; 3] = [Priority::Low, Priority::High, Priority::Unasked];
 
     #[test]
     fn the_way_follows_from_the_size() {
@@ -190,11 +207,11 @@ mod tests {
         let mut tokens = Tokens::default();
         let mut buffers = FixedBuffers::default();
         // Chunks on their way, chunks in their buffers, empty buffers that the sender does not know yet.
-        let mut counts = [[0; 3]; 2];
-        let mut most = [0; 2];
+        let mut counts = [[0; 3]; 3];
+        let mut most = [0; 3];
         for _ in 0..100_000 {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            let priority = BOTH[(random >> 40) as usize % 2];
+            let priority = ALL[(random >> 40) as usize % 3];
             let [sent, full, empty] = &mut counts[priority as usize];
             match (random >> 50) % 4 {
                 0 => *sent += u32::from(tokens.take(priority, u32::MAX)),
@@ -211,7 +228,7 @@ mod tests {
             let seen = &mut most[priority as usize];
             *seen = (*seen).max(counts[priority as usize].iter().sum());
         }
-        assert_eq!(most, BOTH.map(Priority::buffers), "all of them are used, and no more");
+        assert_eq!(most, ALL.map(Priority::buffers), "all of them are used, and no more");
     }
 
     #[test]

@@ -49,6 +49,9 @@ const CLEARLY: f64 = 0.75;
 /// the others, and the usual one has room for many times as much.
 const HOSTS_BOARD_BYTES: u64 = 8 << 20;
 
+/// Choices for the shortest data: of each operation, ordered or not, of known lengths or not.
+const USUAL: usize = 4 * Operation::ALL.len();
+
 /// The facts of a group that all members know.
 #[derive(Clone, Debug)]
 pub struct Facts {
@@ -108,6 +111,23 @@ pub struct Choice {
     pub order: Order,
 }
 
+impl Choice {
+    /// A number for all that decides the plans of the members: the way and how it goes. Never 0; members whose numbers
+    /// differ have different plans.
+    pub fn form(&self) -> u32 {
+        form_of(&self.way, self.segments, self.order)
+    }
+}
+
+/// The number of a way that goes in so many segments and combines in this order: FNV-1a of its name and these.
+pub fn form_of(way: &Way, segments: u32, order: Order) -> u32 {
+    let bytes = [&segments.to_le_bytes()[..], &[order as u8], way.to_string().as_bytes()].concat();
+    let hash = bytes
+        .iter()
+        .fold(0x811c_9dc5u32, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    hash.max(1)
+}
+
 /// The ways of all operations in a group, frozen when the group is made.
 ///
 /// It takes two bytes for each class of requests, 2 KiB in all, and the few choices that were made.
@@ -117,12 +137,14 @@ pub struct Table {
     /// For each class the number of its choice, counted from 1; 0 when it was not asked for.
     known: [u16; CLASSES],
     choices: Vec<Choice>,
+    /// The forms of the choices for the shortest data, and for data of unknown lengths; 0 where these were not asked for.
+    usual: [u32; USUAL],
 }
 
 impl Table {
     /// The table of a group. Nothing is computed before it is asked for.
     pub const fn new(facts: Facts) -> Self {
-        Self { facts, known: [0; CLASSES], choices: Vec::new() }
+        Self { facts, known: [0; CLASSES], choices: Vec::new(), usual: [0; USUAL] }
     }
 
     /// The facts from which the table was made.
@@ -138,6 +160,19 @@ impl Table {
         let known = self.known[class.index()];
         let number = if known == 0 { self.remember(class) } else { usize::from(known) - 1 };
         &self.choices[number]
+    }
+
+    /// The form of the choice for the shortest data: calls of this form need not say by which way they go.
+    #[inline]
+    pub fn usual_form(&mut self, request: &Request) -> u32 {
+        let shortest = Request { bytes: request.bytes.map(|_| 1), ..*request };
+        let class = Class::of(&shortest);
+        let kind = 2 * usize::from(class.ordered) + usize::from(request.bytes.is_some());
+        let at = 4 * (class.operation as usize - 1) + kind;
+        if self.usual[at] == 0 {
+            self.usual[at] = self.way(&shortest).form();
+        }
+        self.usual[at]
     }
 
     /// Returns the choice for a request without storing it.

@@ -64,7 +64,7 @@ pub mod tree;
 pub use architecture::Architecture;
 pub use board_schedule::BoardSchedule;
 pub use calibration::Calibration;
-pub use choose::{Choice, Facts, Request, Table};
+pub use choose::{Choice, Facts, Request, Table, form_of};
 pub use cost_parameters::{CostParameters, Unit};
 pub use derive::{
     BoardStyle, Task, Way, is_derived_over_hosts, plan_of, plan_of_started, plans,
@@ -83,5 +83,5 @@ pub use preset::{Preset, PresetError};
 pub use program::Program;
 pub use rounds::Rounds;
 pub use settings::{Overrides, OverridesError, Settings, Sharing};
-pub use signature::Signature;
+pub use signature::{Making, Signature};
 pub use tree::Tree;

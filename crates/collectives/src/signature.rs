@@ -4,8 +4,9 @@ use std::fmt;
 
 use crate::operation::Operation;
 
-/// A call: its number in the group, its operation, and its root or number of rounds. Members whose calls differ in any
-/// of these never take each other's messages.
+/// A call: its number in the group, its operation, and its root or number of rounds, with the way that it takes and what
+/// it is for where these are not the usual ones. Members whose calls differ in any of these never take each other's
+/// messages.
 ///
 /// A tag has room for the place of the number in a *span* of 8,192 calls. The span of a message is known from its sender,
 /// which tells it by a message of its own ([`Signature::span_tag`]).
@@ -13,8 +14,49 @@ use crate::operation::Operation;
 pub struct Signature {
     number: u32,
     operation: u32,
-    /// The root; where there is none, the rounds it is done in if these are several, or 0.
+    /// The root; where there is none, the rounds it is done in if these are several, or 0. Calls that state more are
+    /// numbered from [`MAKINGS`], [`WAYS`] and [`DIRECT`] on.
     root_or_rounds: u32,
+}
+
+/// What the members of a group make together in an allgather of words about themselves. Each is a call of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Making {
+    /// Groups by colors.
+    Split,
+    /// A group of the same members.
+    Duplicate,
+    /// A group of the same members, by a call that does not wait.
+    StartedDuplicate,
+    /// A group of some members.
+    Subset,
+    /// A group on each host.
+    SplitByHost,
+    /// A group of the same members in other clusters.
+    Clusters,
+}
+
+impl Making {
+    const ALL: [Self; 6] = [
+        Self::Split,
+        Self::Duplicate,
+        Self::StartedDuplicate,
+        Self::Subset,
+        Self::SplitByHost,
+        Self::Clusters,
+    ];
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Split => "split",
+            Self::Duplicate => "duplicate",
+            Self::StartedDuplicate => "started duplicate",
+            Self::Subset => "subset",
+            Self::SplitByHost => "split by hosts",
+            Self::Clusters => "duplicate in clusters",
+        }
+    }
 }
 
 const NUMBER_BITS: u32 = 13;
@@ -33,6 +75,15 @@ pub const DIRECT_MEMBERS_MAX: u32 = 64;
 /// The roots of such operations are numbered from here on, so only such calls match each other. Larger groups have none,
 /// and groups with so many members are not told from them in texts.
 const DIRECT: u32 = (1 << ROOT_BITS) - DIRECT_MEMBERS_MAX;
+/// The roots or rounds of calls that go by another way than the shortest data do are numbered from here on: some bits for
+/// the way, the others for the root or the rounds. So members whose lengths imply different plans find out. Larger groups
+/// are not told from them in texts.
+const WAYS: u32 = 1 << (ROOT_BITS - 1);
+const BESIDE_WAY_BITS: u32 = 9;
+/// Ways are told apart by so many numbers.
+const WAYS_TOLD: u32 = 14;
+/// The calls that make groups are numbered from here on.
+const MAKINGS: u32 = WAYS - Making::ALL.len() as u32;
 /// The operation of a message that tells of a mismatch.
 const ALARM: u32 = (1 << OPERATION_BITS) - 1;
 /// The operation of a message that names the call its sender is in.
@@ -59,11 +110,38 @@ impl Signature {
         Self { root_or_rounds: DIRECT + self.root_or_rounds % DIRECT_MEMBERS_MAX, ..self }
     }
 
-    /// The root or the rounds, and whether the operation goes directly.
-    fn called(self) -> (u32, bool) {
-        match self.root_or_rounds.checked_sub(DIRECT) {
-            Some(root) => (root, true),
-            None => (self.root_or_rounds, false),
+    /// Returns the signature of a call by another way than the shortest data go. `form` stands for the way, with all that
+    /// decides the plans of its members; 0 for the usual one.
+    #[must_use]
+    pub fn by_way(self, form: u32) -> Self {
+        if form == 0 {
+            return self;
+        }
+        let way = 1 + form % WAYS_TOLD;
+        let beside = self.root_or_rounds % (1 << BESIDE_WAY_BITS);
+        Self { root_or_rounds: WAYS | way << BESIDE_WAY_BITS | beside, ..self }
+    }
+
+    /// Returns the signature of a call that makes a group.
+    #[must_use]
+    pub fn making(self, making: Making) -> Self {
+        Self { root_or_rounds: MAKINGS + making as u32, ..self }
+    }
+
+    /// The root or the rounds, and the further statements of the call.
+    fn called(self) -> (u32, Further) {
+        let stated = self.root_or_rounds;
+        if let Some(root) = stated.checked_sub(DIRECT) {
+            return (root, Further::Direct);
+        }
+        if let Some(further) = stated.checked_sub(WAYS) {
+            let beside = further % (1 << BESIDE_WAY_BITS);
+            return (beside, Further::Way(further >> BESIDE_WAY_BITS));
+        }
+        let making = stated.checked_sub(MAKINGS).and_then(|at| Making::ALL.get(at as usize));
+        match making.filter(|_| self.operation() == Some(Operation::AllGather)) {
+            Some(making) => (0, Further::Making(*making)),
+            None => (stated, Further::Nothing),
         }
     }
 
@@ -142,7 +220,7 @@ impl Signature {
     /// The root of the call, where an operation with one is called.
     #[inline]
     pub fn root(self) -> Option<u32> {
-        self.operation()?.has_root().then_some(self.called().0)
+        self.operation()?.has_root().then(|| self.called().0)
     }
 
     /// The message that tells of a mismatch at this call.
@@ -176,22 +254,40 @@ impl Signature {
     }
 }
 
+/// The statements of a call besides its root or rounds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Further {
+    Nothing,
+    /// It goes directly to all members of other hosts.
+    Direct,
+    /// The number of another way than that of the shortest data.
+    Way(u32),
+    /// It makes a group.
+    Making(Making),
+}
+
 impl fmt::Display for Signature {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (root_or_rounds, is_direct) = self.called();
-        if is_direct {
+        let (root_or_rounds, further) = self.called();
+        if further == Further::Direct {
             formatter.write_str("started ")?;
+        }
+        if let Further::Making(making) = further {
+            return formatter.write_str(making.as_str());
         }
         match self.operation() {
             Some(operation) if operation.has_root() => {
                 write!(formatter, "{operation} with root {root_or_rounds}")
             }
-            Some(operation) if root_or_rounds > 0 => {
+            Some(operation) if root_or_rounds > 1 => {
                 write!(formatter, "{operation} of much data, in {root_or_rounds} rounds")
             }
             Some(operation) => write!(formatter, "{operation}"),
             None => write!(formatter, "operation {}, which is unknown here", self.operation),
         }?;
+        if let Further::Way(way) = further {
+            write!(formatter, ", of a length that goes by way {way}")?;
+        }
         formatter.write_str(if self.operation & CHECKED != 0 { " in checking mode" } else { "" })
     }
 }
@@ -234,6 +330,37 @@ mod tests {
         assert_eq!(started.to_string(), "started broadcast with root 5");
         let barrier = Signature::new(3, Operation::Barrier, 0).direct();
         assert_eq!(barrier.to_string(), "started barrier");
+    }
+
+    #[test]
+    fn another_way_is_another_call_with_the_same_root() {
+        let usual = Signature::new(3, Operation::Broadcast, 5);
+        let mut stated = vec![usual, usual.direct()];
+        for form in 1..=WAYS_TOLD {
+            let other = usual.by_way(form);
+            assert!(!stated.contains(&other) && Signature::of_tag(other.tag()) == other);
+            assert_eq!(other.root(), Some(5));
+            stated.push(other);
+        }
+        assert_eq!(usual.by_way(0), usual);
+        let text = "broadcast with root 5, of a length that goes by way 3";
+        assert_eq!(usual.by_way(2).to_string(), text);
+        let allreduce = Signature::new(3, Operation::AllReduce, 4).by_way(2);
+        let text = "allreduce of much data, in 4 rounds, of a length that goes by way 3";
+        assert_eq!(allreduce.to_string(), text);
+    }
+
+    #[test]
+    fn what_makes_a_group_is_named_by_that() {
+        let gathered = Signature::new(3, Operation::AllGather, 0);
+        let [split, duplicate] =
+            [Making::Split, Making::Duplicate].map(|making| gathered.making(making));
+        assert!(split != duplicate && split != gathered);
+        assert_eq!(
+            (split.to_string(), duplicate.to_string()),
+            ("split".into(), "duplicate".into())
+        );
+        assert_eq!(Signature::of_tag(split.tag()), split);
     }
 
     #[test]

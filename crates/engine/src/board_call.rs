@@ -20,6 +20,7 @@ use crate::combine::CombineError;
 use crate::entry_check::EntryCheck;
 use crate::fault::Fault;
 use crate::identity::GroupIdentity;
+use crate::lack::Lack;
 use crate::mismatch::Mismatch;
 use crate::scan_scope::ScanScope;
 
@@ -224,8 +225,9 @@ impl BoardCall {
 
     #[cold]
     fn come_to_the_rest(&mut self, board: &mut Board) -> Result<BoardProgress, BoardError> {
-        let is_short = self.deferred_error.as_ref().is_some_and(BoardError::is_about_memory);
-        while self.at.has_come() || self.at.come_with_nothing(board, is_short) {
+        let about_memory = self.deferred_error.as_ref().filter(|error| error.is_about_memory());
+        let lack = about_memory.map(|error| Lack::behind(error, board.own()));
+        while self.at.has_come() || self.at.come_with_nothing(board, lack) {
             self.at.leave(board, self.deferred_error.as_ref());
             board.wake();
             if !self.chunks.next() {
@@ -498,6 +500,9 @@ pub(crate) fn fault_of(
         }
         BoardError::Spoiled(member) => Fault::Spoiled { member, operation },
         BoardError::NoRoom(member) => Fault::NoRoom { member, operation },
+        BoardError::Lack { member, lack } => {
+            lack.in_group(place.members.len(), member).fault(operation)
+        }
         BoardError::Revoked => Fault::Failure(Failure::Revoked),
         BoardError::Broken(member) => Fault::BrokenBoard { member },
         BoardError::Heap(full) => Fault::Heap(full),

@@ -21,6 +21,7 @@ use crate::binding::Binding;
 use crate::board::{Around, AtBoard, BlockMemory, BoardError, Protocol, Stepped};
 use crate::fault::Fault;
 use crate::group::host_boards::{CallsAtBoard, rank_of};
+use crate::lack::Lack;
 use crate::scan_scope::ScanScope;
 
 /// The steps of one operation at the board.
@@ -39,12 +40,11 @@ pub(super) struct BoardSteps {
     begun: VecDeque<u32>,
     /// The step that was at the board last.
     last: Option<u32>,
-    /// This member takes part in no further step at the board; for want of memory, or for another reason.
-    given_up: Option<ForWantOfMemory>,
+    /// The rank of this member.
+    own: u32,
+    /// This member takes part in no further step at the board.
+    given_up: Option<Lack>,
 }
-
-/// Whether a member has given up because memory is missing.
-type ForWantOfMemory = bool;
 
 /// How far the steps got.
 pub(super) struct Advanced {
@@ -52,6 +52,8 @@ pub(super) struct Advanced {
     pub(super) moved: bool,
     /// The first step that failed, where this member goes on for the sake of the others.
     pub(super) error: Option<BoardError>,
+    /// Steps that are over and were not done.
+    pub(super) lost: Vec<u32>,
 }
 
 /// Whether a step is done at the board.
@@ -70,6 +72,7 @@ impl BoardSteps {
         plan: &Plan,
         is_oversubscribed: bool,
     ) -> Self {
+        let own = plan.member;
         let protocol = Protocol::of_mixed(plan, is_oversubscribed);
         let mut at = Box::<AtBoard>::default();
         if let Some(&(number, word)) = visits.first() {
@@ -77,7 +80,7 @@ impl BoardSteps {
         }
         let (begun, given_up) = (VecDeque::new(), None);
         let (visit, has_left, last, names) = (0, false, None, names.map(Box::new));
-        Self { at, visits, visit, protocol, names, has_left, begun, last, given_up }
+        Self { at, visits, visit, protocol, names, has_left, begun, last, own, given_up }
     }
 
     /// The members that this one may wait for at the board, itself among them.
@@ -151,6 +154,7 @@ impl BoardSteps {
             BoardError::Gone(member) => BoardError::Gone(rank(member)),
             BoardError::Spoiled(member) => BoardError::Spoiled(rank(member)),
             BoardError::NoRoom(member) => BoardError::NoRoom(rank(member)),
+            BoardError::Lack { member, lack } => BoardError::Lack { member: rank(member), lack },
             BoardError::Broken(member) => BoardError::Broken(rank(member)),
             BoardError::Different(found) => BoardError::Different(calls.named(ranks, found)),
             BoardError::Disagrees { member, theirs, ours } => {
@@ -181,8 +185,8 @@ impl BoardSteps {
     }
 
     /// This member takes part with nothing from now on.
-    pub(super) fn give_up(&mut self, for_want_of_memory: ForWantOfMemory) {
-        self.given_up.get_or_insert(for_want_of_memory);
+    pub(super) fn give_up(&mut self, lack: Lack) {
+        self.given_up.get_or_insert(lack);
     }
 
     /// Does what can be done now of the steps that have begun.
@@ -198,7 +202,7 @@ impl BoardSteps {
         endpoint: &mut Endpoint<SharedMemory>,
         allowance: &mut u64,
     ) -> Result<Advanced, BoardError> {
-        let mut advanced = Advanced { moved: false, error: None };
+        let mut advanced = Advanced { moved: false, error: None, lost: Vec::new() };
         let mut around = Around {
             board,
             memory,
@@ -211,9 +215,9 @@ impl BoardSteps {
                 self.turn_to_visit_of(execution.action(step), around.board);
             }
             let stepped = match self.given_up {
-                Some(is_short) => {
-                    let has_come =
-                        self.at.has_come() || self.at.come_with_nothing(around.board, is_short);
+                Some(_) => {
+                    let has_come = self.at.has_come()
+                        || self.at.come_with_nothing(around.board, self.given_up);
                     if has_come { Stepped::Over } else { Stepped::Waits }
                 }
                 None => match self.at.step(execution.action(step), &mut around) {
@@ -229,6 +233,9 @@ impl BoardSteps {
                 Stepped::Over => {
                     self.begun.pop_front();
                     execution.end(step);
+                    if self.given_up.is_some() {
+                        advanced.lost.push(step);
+                    }
                 }
                 Stepped::Moved if *around.budget > 0 => {}
                 Stepped::Moved => return Ok(Advanced { moved: true, ..advanced }),
@@ -251,7 +258,7 @@ impl BoardSteps {
         error: BoardError,
     ) -> Result<BoardError, BoardError> {
         if error.leaves_group_whole() || error.is_want_of_memory() {
-            self.give_up(error.is_about_memory());
+            self.give_up(Lack::behind(&self.named(error.clone()), self.own));
             self.at.leave_step();
             return Ok(error);
         }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use landeck_arithmetic::Operator;
-use landeck_collectives::Way;
+use landeck_collectives::{Making, Way};
 
 /// How an operation is to be done.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +16,8 @@ pub struct CallOptions {
     pub is_checked: bool,
     /// A combining member does so when all values are there, in one pass.
     pub is_late: bool,
+    /// The members make a group with it: a call of its own, which matches no other.
+    pub making: Option<Making>,
 }
 
 /// A way to combine values of one type, ready to be used.
@@ -33,7 +35,7 @@ impl CallOptions {
     /// Whether the call asks for nothing that the inline route cannot do.
     #[inline]
     pub(crate) fn is_usual(&self) -> bool {
-        self.way.is_none() && !self.is_checked && !self.is_late
+        self.way.is_none() && !self.is_checked && !self.is_late && self.making.is_none()
     }
 }
 

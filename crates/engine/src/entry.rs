@@ -2,19 +2,25 @@
 //!
 //! Each asks for the route of its call once ([`crate::route`]), and then walks that route.
 
+use std::time::Duration;
+
 use landeck_collectives::BoardStyle;
-use landeck_memory::{ThreadMode, Waiter};
+use landeck_memory::{Operation, ThreadMode, WaitRecord, Waiter};
 
 use crate::board_wait::{Stage, failed, turned_away};
 use crate::call::Call;
 use crate::engine::Ready;
+use crate::fault::Fault;
 use crate::identity::GroupRef;
 use crate::inline::InlineCollective;
 use crate::operation::CallDescription;
 use crate::route::{Polling, Route};
-use crate::shared::{Shared, why};
+use crate::shared::{Shared, deadline_ns, why};
 use crate::wait_error::Ended;
 use crate::{Engine, OperationId, WaitError};
+
+/// The longest time for which a member that has found a mismatch waits until the others are told.
+const TELL_TIME: Duration = Duration::from_secs(1);
 
 impl Shared {
     /// Does a collective operation and returns when this member has done its part.
@@ -27,10 +33,25 @@ impl Shared {
         of: GroupRef<'_>,
         asked: CallDescription<'_>,
     ) -> Result<(), Box<WaitError>> {
-        match self.engine.mode() {
+        let ended = match self.engine.mode() {
             ThreadMode::Single => self.collective_alone(of, asked),
             ThreadMode::Multiple => self.collective_in_turn(of, asked),
+        };
+        ended.map_err(|error| self.until_told(error))
+    }
+
+    /// Behind a mismatch: waits until the word of it has left for the members of other hosts, since the program may call
+    /// nothing for long, and they wait.
+    #[cold]
+    #[inline(never)]
+    fn until_told(&self, error: Box<WaitError>) -> Box<WaitError> {
+        if matches!(*error, WaitError::Collective(Fault::Mismatch(_))) {
+            let record = WaitRecord { operation: Operation::Wait, ..WaitRecord::default() };
+            let has_left = |engine: &mut Engine| (!engine.has_words()).then_some(());
+            // A member that cannot be told in that time is not there, or has no path.
+            let _ = self.wait_until(&record, deadline_ns(Some(TELL_TIME)), has_left);
         }
+        error
     }
 
     /// Begins a collective operation, which moves at most `allowance` bytes for now. None when it is complete at once.

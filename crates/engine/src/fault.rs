@@ -26,6 +26,19 @@ pub enum Fault {
         /// The length that this process expects.
         expected_bytes: u64,
     },
+    /// The data of a member have another length than a third one expects, on which this process depends.
+    LengthElsewhere {
+        /// The member that sent or deposited the data.
+        member: u32,
+        /// The member that expects another length.
+        by: u32,
+        /// The operation.
+        operation: Operation,
+        /// The length of the data.
+        message_bytes: u64,
+        /// The length that the other member expects.
+        expected_bytes: u64,
+    },
     /// The call of a member does not agree with the call of this process.
     Disagreement {
         /// The other member.

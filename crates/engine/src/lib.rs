@@ -57,6 +57,7 @@ mod group;
 mod identity;
 mod inline;
 mod judging;
+mod lack;
 mod message_steps;
 mod mismatch;
 mod operation;

@@ -3,12 +3,13 @@
 //! Nothing here waits: a step that cannot go on stays where it is until the next time. A plan may have steps at the
 //! board between its messages, which go to [`BoardSteps`].
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use landeck_arithmetic::{Operator, Scratch};
 use landeck_board::{Board, Coming};
 use landeck_collectives::{Action, Cells, Execution, Signature};
-use landeck_kernel::Endpoint;
+use landeck_kernel::{Area, Endpoint};
 use landeck_memory::Bytes;
 use landeck_transports::SharedMemory;
 
@@ -23,8 +24,9 @@ use crate::group::driving::{Direct, Driving};
 use crate::group::host_boards::LocalBoard;
 use crate::group::plans::Prepared;
 use crate::judging::judged;
+use crate::lack::Lack;
 use crate::mismatch::Mismatch;
-use crate::operation_state::{OperationState, Stepped};
+use crate::operation_state::{Ended, OperationState, Stepped};
 
 #[cfg(test)]
 mod lengths;
@@ -50,6 +52,8 @@ pub(super) struct MessageSteps {
     has_moved: bool,
     /// In a started operation that goes directly to all members of other hosts.
     driving: Option<Box<Driving>>,
+    /// Steps that are over, or have begun, without the data that they were to have.
+    lost: BTreeSet<u32>,
 }
 
 impl MessageSteps {
@@ -62,9 +66,12 @@ impl MessageSteps {
         segments: u32,
         check: Check,
     ) -> (OperationState, Self) {
+        let form = group.form_told(&call, prepared);
         let root_or_rounds = group.root_or_rounds(&call, segments);
-        let signature = group.count(call.operation, root_or_rounds, call.options.is_checked);
-        Self::begin_as(signature, group, call, prepared, segments, check)
+        let signature = group.count_call(&call, root_or_rounds, form);
+        let (mut state, steps) = Self::begin_as(signature, group, call, prepared, segments, check);
+        state.form = form;
+        (state, steps)
     }
 
     /// Binds a started call that goes directly to all members of other hosts to its plan.
@@ -73,7 +80,7 @@ impl MessageSteps {
         call: Call,
         direct: Direct,
     ) -> (OperationState, Self) {
-        let signature = group.count_direct(call.operation, call.root);
+        let signature = group.count_direct(&call);
         let (mut state, mut steps) =
             Self::begin_as(signature, group, call, &direct.plan, 1, Check::NONE);
         state.is_direct = true;
@@ -123,6 +130,7 @@ impl MessageSteps {
             board_steps: None,
             has_moved: true,
             driving: None,
+            lost: BTreeSet::new(),
         };
         steps.come_to_board(&mut state, group, prepared, check);
         (state, steps)
@@ -148,8 +156,8 @@ impl MessageSteps {
         if prepared.uses_board {
             let visits = vec![(number, word)];
             let mut steps = BoardSteps::new(visits, None, plan, is_oversubscribed);
-            if state.missing.is_some() {
-                steps.give_up(true);
+            if let Some(lack) = state.lack() {
+                steps.give_up(lack);
             }
             self.board_steps = Some(steps);
         } else if check != Check::NONE {
@@ -175,8 +183,8 @@ impl MessageSteps {
             let visits = local.begin(state.signature.number(), call, plan.visits());
             let names = Some(local.names());
             let mut steps = BoardSteps::new(visits, names, plan, is_oversubscribed);
-            if state.missing.is_some() {
-                steps.give_up(true);
+            if let Some(lack) = state.lack() {
+                steps.give_up(lack);
             }
             self.board_steps = Some(steps);
             return;
@@ -312,7 +320,7 @@ impl MessageSteps {
             return false;
         }
         while !state.has_ended() {
-            let mut any = state.collect(endpoint, |step| self.execution.end(step));
+            let mut any = self.collect(state, endpoint);
             any |= self.begin_steps(state, endpoint, allowance);
             any |= self.advance_at_board(state, endpoint, board.as_deref_mut(), allowance);
             if !state.has_ended() && self.execution.is_over() {
@@ -347,18 +355,16 @@ impl MessageSteps {
         if state.has_ended() {
             return false;
         }
-        if state.brings_nothing() {
-            // What it would lay down has not come to it.
-            steps.give_up(true);
+        if let Some(lack) = state.lack().filter(|_| state.brings_nothing()) {
+            steps.give_up(lack);
         }
         let (execution, binding) = (&mut self.execution, &self.binding);
         let operator = state.call.operator.as_ref();
         match steps.advance(execution, binding, operator, board, endpoint, allowance) {
             Ok(advanced) => {
+                self.lost.extend(advanced.lost);
                 if let Some(error) = advanced.error {
-                    // The data that it would pass on are not there.
-                    state.go_empty_handed();
-                    state.defer_at_board(steps.named(error));
+                    state.lack_at_board(steps.named(error));
                 }
                 advanced.moved
             }
@@ -403,12 +409,61 @@ impl MessageSteps {
             return;
         }
         match steps.fail(board, error) {
-            Ok(error) => {
-                state.go_empty_handed();
-                state.defer_at_board(steps.named(error));
-            }
+            Ok(error) => state.lack_at_board(steps.named(error)),
             Err(error) => state.fail_at_board(endpoint, steps.named(error)),
         }
+    }
+
+    /// Takes the messages that have ended. True when there were any.
+    #[inline]
+    fn collect(
+        &mut self,
+        state: &mut OperationState,
+        endpoint: &mut Endpoint<SharedMemory>,
+    ) -> bool {
+        let (mut any, mut at) = (false, 0);
+        while let Some(ended) = state.take_ended(endpoint, &mut at) {
+            any = true;
+            if ended.is_otherwise() {
+                self.came_otherwise(state, &ended);
+            }
+            if let Some(step) = ended.step {
+                self.execution.end(step);
+            }
+        }
+        any || state.has_ended()
+    }
+
+    /// A message is not what a step was to receive.
+    #[cold]
+    fn came_otherwise(&mut self, state: &mut OperationState, ended: &Ended) {
+        let area = match ended.step.map(|step| (step, self.execution.action(step))) {
+            Some((step, Action::Receive { cells, .. })) if !state.brings_nothing() => {
+                self.lost.insert(step);
+                self.binding.message(cells)
+            }
+            _ => Area::EMPTY,
+        };
+        state.came_otherwise(ended, &area);
+    }
+
+    /// Whether a step has not the data that it passes on or combines: a step before it has not had them.
+    #[inline]
+    fn is_lost(&self, step: u32) -> bool {
+        !self.lost.is_empty() && self.depends_on_lost(step)
+    }
+
+    #[cold]
+    fn depends_on_lost(&self, step: u32) -> bool {
+        let is_source = matches!(
+            self.execution.action(step),
+            Action::Receive { .. }
+                | Action::Take { .. }
+                | Action::Read { .. }
+                | Action::TakeResult { .. }
+        );
+        let after = &self.execution.walk().plan().steps[step as usize].after;
+        !is_source && after.iter().any(|before| self.lost.contains(before))
     }
 
     /// Begins the steps that may begin.
@@ -422,9 +477,17 @@ impl MessageSteps {
         while !state.has_ended() {
             let Some(step) = self.held.take().or_else(|| self.execution.begin()) else { break };
             begins_step();
+            let is_lost = self.is_lost(step);
+            if is_lost {
+                self.lost.insert(step);
+            }
             if let Some(board_steps) = &mut self.board_steps
                 && is_at_board(self.execution.action(step))
             {
+                if let Some(lack) = state.lack().filter(|_| is_lost) {
+                    // What it would lay down has not come to it.
+                    board_steps.give_up(lack);
+                }
                 board_steps.begin(step);
                 continue;
             }
@@ -435,12 +498,14 @@ impl MessageSteps {
             }
             *allowance -= moved_bytes;
             (any, self.has_begun) = (true, true);
-            match self.step(state, endpoint, step) {
+            match self.step(state, endpoint, step, is_lost) {
                 Ok(Stepped::Done) => self.execution.end(step),
                 Ok(Stepped::Out(id, message)) => state.await_message(Some(step), id, message),
                 Err(Fault::Failure(failure)) => state.fail(endpoint, failure.into()),
                 Err(fault) => {
                     state.defer(fault);
+                    state.lacks(Lack::Part { member: state.place.member });
+                    self.lost.insert(step);
                     self.execution.end(step);
                 }
             }
@@ -466,9 +531,12 @@ impl MessageSteps {
         state: &mut OperationState,
         endpoint: &mut Endpoint<SharedMemory>,
         step: u32,
+        is_lost: bool,
     ) -> Result<Stepped, Fault> {
         match *self.execution.action(step) {
-            Action::Send { to, ref cells } => state.send(endpoint, to, self.binding.message(cells)),
+            Action::Send { to, ref cells } => {
+                state.send(endpoint, to, self.binding.message(cells), is_lost)
+            }
             Action::Receive { from, ref cells } => {
                 let area = self.binding.message(cells);
                 Ok(match &self.driving {
@@ -476,7 +544,7 @@ impl MessageSteps {
                     None => state.receive(endpoint, from, area),
                 })
             }
-            Action::Copy { .. } | Action::Combine { .. } if state.brings_nothing() => {
+            Action::Copy { .. } | Action::Combine { .. } if is_lost || state.brings_nothing() => {
                 Ok(Stepped::Done)
             }
             Action::Copy { from, into } => {
@@ -538,6 +606,7 @@ impl MessageSteps {
         self.binding.keep_all_of(before);
         state.go_without(self.binding.missing());
         self.execution = Execution::new(walk);
+        self.lost.clear();
     }
 }
 

@@ -2,6 +2,7 @@
 
 use landeck_board::Difference;
 use landeck_collectives::Signature;
+use landeck_collectives::signature::CALL_BITS;
 use landeck_kernel::Endpoint;
 use landeck_transports::SharedMemory;
 
@@ -55,15 +56,20 @@ impl Mismatch {
     }
 }
 
-/// The data of a message in which a member says which call it is in.
-pub(super) fn encode_remark(call: Signature) -> [u8; 8] {
-    (u64::from(call.number()) << 32 | u64::from(call.call())).to_le_bytes()
+/// A call without its number, with as much of its form as there is room for beside it.
+pub(super) fn formed(call: Signature, form: u32) -> u32 {
+    call.call() | form << CALL_BITS
 }
 
-/// The call in such data; none in other bytes.
-pub(super) fn decode_remark(bytes: &[u8]) -> Option<Signature> {
+/// The data of a message in which a member says which call it is in, and in which form.
+pub(super) fn encode_remark(call: Signature, form: u32) -> [u8; 8] {
+    (u64::from(call.number()) << 32 | u64::from(formed(call, form))).to_le_bytes()
+}
+
+/// The call in such data, and the call with its form; none in other bytes.
+pub(super) fn decode_remark(bytes: &[u8]) -> Option<(Signature, u32)> {
     let bits = u64::from_le_bytes(bytes.try_into().ok()?);
-    Some(Signature::of_call((bits >> 32) as u32, bits as u32))
+    Some((Signature::of_call((bits >> 32) as u32, bits as u32), bits as u32))
 }
 
 /// Says to a member which call this one is in and waits for it.
@@ -72,12 +78,12 @@ pub(super) fn remark(
     endpoint: &mut Endpoint<SharedMemory>,
     place: &GroupIdentity,
     to: u32,
-    call: Signature,
+    (call, form): (Signature, u32),
 ) {
-    let (tag, data) = (call.remark().tag(), encode_remark(call));
+    let (tag, data) = (call.remark().tag(), encode_remark(call, form));
     if let Some(&peer) = place.members.get(to as usize) {
         // Without room there is something waiting for it anyway.
-        let _ = endpoint.try_send(peer, place.collective_context, tag, (&data[..]).into());
+        endpoint.tell(peer, place.collective_context, tag, &data);
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use landeck_collectives::{Operation, Signature};
 use landeck_kernel::{Area, Endpoint, Failure, RequestId, Started, Wanted};
-use landeck_memory::{Buffer, NoMemory};
+use landeck_memory::NoMemory;
 use landeck_transports::SharedMemory;
 
 use crate::binding::Owned;
@@ -14,18 +14,15 @@ use crate::board_call::{fault_of, loss_behind};
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::identity::GroupIdentity;
+use crate::lack::Lack;
 use crate::mismatch::remark;
 
 /// A wait is long after so many looks before sleep: some tenths of a second, unless it is woken for
 /// other reasons.
 const LONG_LOOKS: u32 = 4;
 
-/// The length of the message that a member without data sends in their place. A receiver that expects so many
-/// bytes gets one more.
-const NOTHING_BYTES: usize = 239;
-static NOTHING: [u8; NOTHING_BYTES + 1] = [0; NOTHING_BYTES + 1];
-
 /// A message on its way.
+#[derive(Clone, Copy)]
 pub(super) struct Message {
     /// The other member.
     pub(super) peer: u32,
@@ -49,6 +46,20 @@ struct InFlight {
     message: Message,
 }
 
+/// A message that has ended, with the step that it completes and its length.
+pub(super) struct Ended {
+    pub(super) step: Option<u32>,
+    message: Message,
+    bytes: u64,
+}
+
+impl Ended {
+    /// Whether what was received is not what was expected.
+    pub(super) fn is_otherwise(&self) -> bool {
+        self.message.is_received && self.bytes != self.message.expected_bytes
+    }
+}
+
 /// The state of an operation that goes on.
 pub(crate) struct OperationState {
     pub(super) place: Arc<GroupIdentity>,
@@ -59,14 +70,16 @@ pub(crate) struct OperationState {
     kept: Vec<Owned>,
     /// The messages tell the lengths of blocks; the data follow.
     pub(super) is_telling: bool,
+    /// What its signature says of the way in a few bits, in full.
+    pub(super) form: u32,
     /// It was started, and goes directly to all members of other hosts.
     pub(super) is_direct: bool,
     /// The first fault, while the operation goes on for the sake of the others.
     deferred_error: Option<Fault>,
     /// The memory that there is none of: this member takes part with nothing.
     pub(super) missing: Option<NoMemory>,
-    /// This member has nothing to pass on, since memory is missing here or at a member it depends on.
-    is_empty_handed: bool,
+    /// Why this member has nothing to pass on of what it lacks, and the memory of the messages that say so.
+    lack: Option<(Lack, Owned)>,
     /// Looks before sleep since anything moved.
     looks: u32,
     outcome: Option<Result<(), Fault>>,
@@ -82,10 +95,11 @@ impl OperationState {
             in_flight: Vec::new(),
             kept: Vec::new(),
             is_telling: false,
+            form: 0,
             is_direct: false,
             deferred_error: None,
             missing: None,
-            is_empty_handed: false,
+            lack: None,
             looks: 0,
             outcome: None,
         }
@@ -117,7 +131,7 @@ impl OperationState {
     pub(super) fn go_without(&mut self, missing: Option<NoMemory>) {
         if let Some(no_memory) = missing {
             self.missing = missing;
-            self.is_empty_handed = true;
+            self.lacks(Lack::Memory { member: self.place.member });
             self.defer(Fault::NoMemory(no_memory));
         }
     }
@@ -133,10 +147,15 @@ impl OperationState {
         self.outcome = Some(Err(fault));
     }
 
-    /// This member has nothing to pass on from now on.
+    /// Notes why this member lacks data that others need of it. The first reason is told.
     #[cold]
-    pub(super) fn go_empty_handed(&mut self) {
-        self.is_empty_handed = true;
+    pub(super) fn lacks(&mut self, lack: Lack) {
+        self.lack.get_or_insert_with(|| (lack, lack.frame()));
+    }
+
+    /// The first reason why this member lacks data.
+    pub(super) fn lack(&self) -> Option<Lack> {
+        self.lack.as_ref().map(|(lack, _)| *lack)
     }
 
     /// Ends it with a failure; its memory is free.
@@ -159,6 +178,14 @@ impl OperationState {
         let loss = loss_behind(endpoint, place, &error);
         let fault = fault_of(error, self.call.operation, place, loss);
         self.fail(endpoint, fault);
+    }
+
+    /// Notes a failure at the board, for which this member lacks data, while the operation goes on for the sake of the
+    /// others.
+    #[cold]
+    pub(super) fn lack_at_board(&mut self, error: BoardError) {
+        self.lacks(Lack::behind(&error, self.place.member));
+        self.defer_at_board(error);
     }
 
     /// Notes a failure at the board, while the operation goes on for the sake of the others.
@@ -191,9 +218,10 @@ impl OperationState {
         }
     }
 
-    /// Whether what this member sends is nothing but the word that it has nothing. Lengths it tells all the same.
+    /// Whether all that this member sends is the word that it has nothing, for want of memory. Lengths it tells all the
+    /// same.
     pub(super) fn brings_nothing(&self) -> bool {
-        self.is_empty_handed && !self.is_telling
+        self.missing.is_some() && !self.is_telling
     }
 
     /// Something moved, so the wait is not long.
@@ -201,8 +229,8 @@ impl OperationState {
         self.looks = 0;
     }
 
-    /// Before sleep: a member that has waited for long tells those it waits for which call it is in, once: by messages,
-    /// or at the board of its host.
+    /// Before sleep: a member that has waited for long tells those it waits for which call it is in, by messages or at the
+    /// board of its host. It tells them again when it has waited twice as long.
     #[cold]
     pub(super) fn remark_if_long(
         &mut self,
@@ -210,7 +238,7 @@ impl OperationState {
         at_board: &[u32],
     ) {
         self.looks = self.looks.saturating_add(1);
-        if self.looks != LONG_LOOKS {
+        if self.looks < LONG_LOOKS || !self.looks.is_power_of_two() {
             return;
         }
         let mut awaited: Vec<u32> = self.in_flight.iter().map(|one| one.message.peer).collect();
@@ -218,7 +246,7 @@ impl OperationState {
         awaited.sort_unstable();
         awaited.dedup();
         for member in awaited {
-            remark(endpoint, &self.place, member, self.signature);
+            remark(endpoint, &self.place, member, (self.signature, self.form));
         }
     }
 
@@ -230,14 +258,20 @@ impl OperationState {
         }
     }
 
-    /// Sends data, or the word that this member has none.
+    /// Sends data, or in their place the word that this member has none, and why.
     pub(super) fn send(
         &mut self,
         endpoint: &mut Endpoint<SharedMemory>,
         to: u32,
         area: Area,
+        is_lost: bool,
     ) -> Result<Stepped, Fault> {
-        let area = if self.brings_nothing() { in_the_place_of(&area) } else { area };
+        let area = match &self.lack {
+            Some((lack, frame)) if is_lost || self.brings_nothing() => {
+                lack.message(frame.buffer(), area.packed_bytes())
+            }
+            _ => area,
+        };
         let peer = self.place.members[to as usize];
         let context = self.place.collective_context;
         self.tell_span(endpoint, to)?;
@@ -332,22 +366,20 @@ impl OperationState {
         Some(one.message.expected_bytes)
     }
 
-    /// Takes the messages that have ended, and tells of the steps that they complete. True when there were any.
-    pub(super) fn collect(
+    /// Takes the next message that has ended, from this place among those on their way on. None where there is none, or
+    /// one has failed, with which the operation ends.
+    pub(super) fn take_ended(
         &mut self,
         endpoint: &mut Endpoint<SharedMemory>,
-        mut end_step: impl FnMut(u32),
-    ) -> bool {
-        let mut any = false;
-        let mut at = 0;
-        while at < self.in_flight.len() {
-            let id = self.in_flight[at].id;
+        at: &mut usize,
+    ) -> Option<Ended> {
+        while *at < self.in_flight.len() {
+            let id = self.in_flight[*at].id;
             if !endpoint.is_done(id) {
-                at += 1;
+                *at += 1;
                 continue;
             }
-            let InFlight { step, message, .. } = self.in_flight.swap_remove(at);
-            any = true;
+            let InFlight { step, message, .. } = self.in_flight.swap_remove(*at);
             let result = endpoint.take(id).map_or(Err(Failure::Gone), |ended| ended.result);
             let has_others = |step| self.in_flight.iter().any(|one| one.step == Some(step));
             if let Some(step) = step.filter(|&step| message.is_received && has_others(step)) {
@@ -356,51 +388,39 @@ impl OperationState {
                     continue; // It may come from another member.
                 }
                 self.abandon_others(endpoint, step);
-                at = 0;
+                *at = 0;
             }
             match result.map(|status| status.bytes) {
-                Ok(bytes) => self.message_ended(&message, bytes),
-                Err(Failure::Truncated { message_bytes, .. }) => {
-                    self.message_ended(&message, message_bytes);
+                Ok(bytes) | Err(Failure::Truncated { message_bytes: bytes, .. }) => {
+                    return Some(Ended { step, message, bytes });
                 }
                 Err(failure) => {
                     self.fail(endpoint, failure.into());
-                    return true;
+                    return None;
                 }
             }
-            if let Some(step) = step {
-                end_step(step);
+        }
+        None
+    }
+
+    /// A message is not what was expected: its sender lacks the data, or they have another length. `area` is where they
+    /// were received.
+    #[cold]
+    pub(super) fn came_otherwise(&mut self, ended: &Ended, area: &Area) {
+        let Ended { bytes: message_bytes, message, .. } = *ended;
+        let Message { peer: member, expected_bytes, .. } = message;
+        let operation = self.call.operation;
+        let said = Lack::in_message(area, message_bytes, expected_bytes, member);
+        match said.map(|lack| lack.in_group(self.place.members.len(), member)) {
+            Some(lack) => {
+                self.defer(lack.fault(operation));
+                self.lacks(lack);
+            }
+            None => {
+                self.defer(Fault::Length { member, operation, message_bytes, expected_bytes });
+                let by = self.place.member;
+                self.lacks(Lack::Length { member, by, message_bytes, expected_bytes });
             }
         }
-        any
-    }
-
-    fn message_ended(&mut self, message: &Message, message_bytes: u64) {
-        let Message { peer: member, expected_bytes, is_received } = *message;
-        if is_received && message_bytes != expected_bytes {
-            let operation = self.call.operation;
-            let is_nothing = message_bytes == nothing_instead_of(expected_bytes) as u64;
-            self.is_empty_handed |= is_nothing;
-            self.defer(match is_nothing {
-                true => Fault::NoRoom { member, operation },
-                false => Fault::Length { member, operation, message_bytes, expected_bytes },
-            });
-        }
-    }
-}
-
-/// The length of the message that stands for so many bytes which a member does not have.
-fn nothing_instead_of(bytes: u64) -> usize {
-    NOTHING_BYTES + usize::from(bytes == NOTHING_BYTES as u64)
-}
-
-/// The message in the place of data that a member does not have. Data of no bytes are always there.
-fn in_the_place_of(area: &Area) -> Area {
-    let bytes = area.packed_bytes();
-    // SAFETY: the bytes are there for good, and are only read.
-    let nothing = unsafe { Buffer::of(&NOTHING[..]) };
-    match bytes {
-        0 => Area::EMPTY,
-        _ => Area::contiguous(nothing.part(0, nothing_instead_of(bytes))),
     }
 }

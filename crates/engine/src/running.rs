@@ -154,7 +154,7 @@ impl Running {
         }
     }
 
-    /// Before sleep: a member that has waited for long tells those it waits for which call it is in, once.
+    /// Before sleep: a member that has waited for long tells those it waits for which call it is in.
     #[cold]
     pub(crate) fn remark_if_long(&mut self, endpoint: &mut Endpoint<SharedMemory>) {
         let at_board = match &self.steps {
@@ -285,7 +285,7 @@ mod tests {
         let (scratch, board, order) = (Vec::new(), Vec::new(), Vec::new());
         let (size, root, segments) = (2, 0, 1);
         let plan = Plan { operation, size, member, root, segments, steps, scratch, board, order };
-        Prepared { uses_board: plan.uses_board(), relays: false, walk: Walk::new(plan) }
+        Prepared { uses_board: plan.uses_board(), relays: false, form: 0, walk: Walk::new(plan) }
     }
 
     /// Two processes of one segment.

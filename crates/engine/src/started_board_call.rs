@@ -108,7 +108,7 @@ impl StartedBoardCall {
             }
         }
         for LongBlock { member, area } in given {
-            match state.send(endpoint, member, area) {
+            match state.send(endpoint, member, area, false) {
                 Ok(Stepped::Out(id, message)) => state.await_message(None, id, message),
                 Ok(Stepped::Done) => {}
                 Err(fault) => {
@@ -117,7 +117,14 @@ impl StartedBoardCall {
                 }
             }
         }
-        moved |= state.collect(endpoint, |_| {});
+        let mut at = 0;
+        while let Some(ended) = state.take_ended(endpoint, &mut at) {
+            moved = true;
+            if ended.is_otherwise() {
+                state.came_otherwise(&ended, &Area::EMPTY);
+            }
+        }
+        moved |= state.has_ended();
         moved | self.end_beside(state)
     }
 

@@ -1,6 +1,6 @@
 //! Sending and receiving messages in chunks ([`crate::chunks`]).
 
-use landeck_channel::tokens::{BUFFER_BYTES, Priority, TokenWay};
+use landeck_channel::tokens::{Priority, TokenWay};
 use landeck_channel::{BrokenPeer, Channel, Peer, SendError, Sink};
 use landeck_memory::Bytes;
 use landeck_wire::{Header, Kind};
@@ -13,6 +13,10 @@ use crate::request::RequestId;
 use crate::sending::sent;
 use crate::transfer::{CopiedSend, PAIR_BYTES, Reply, TRIPLE_BYTES, encode_pair};
 use crate::work::{Parting, Work};
+
+/// In the word that tells of emptied buffers: the number of those of high priority has so many bits, behind which those
+/// for unasked messages are told.
+const UNASKED_BITS: u32 = 16;
 
 impl<N: Channel> Endpoint<N> {
     /// The way of a message to another host whose group wants tokens.
@@ -69,8 +73,10 @@ impl<N: Channel> Endpoint<N> {
                 break;
             }
             let (kind, receive) = (Kind::Chunk, chunking.named.to_bits());
-            let (bytes, most) = (chunking.position, BUFFER_BYTES as usize);
-            let (bytes, sent) = self.send_part(to, &chunking.area, bytes, most, (kind, receive));
+            let most =
+                chunking.priority.buffer_bytes().min(self.channel(to).data_bytes_max() as u64);
+            let (position, named) = (chunking.position, (kind, receive));
+            let (bytes, sent) = self.send_part(to, &chunking.area, position, most as usize, named);
             chunking.position += bytes;
             if sent.is_err() {
                 let tokens = self.core.chunks.tokens.entry(to).or_default();
@@ -79,9 +85,11 @@ impl<N: Channel> Endpoint<N> {
             outcome = sent;
         }
         let moved = chunking.position != before;
+        // Its sender may call no more, so it is over when nothing of it waits in this process.
+        let is_out = chunking.position >= total && !self.channel(to).has_unsent_to(to);
         let next = match outcome {
             Err(SendError::Gone) => Work::failed(self.gone(to)),
-            _ if chunking.position >= total => Work::Done(sent(to, chunking.tag, total)),
+            _ if is_out => Work::Done(sent(to, chunking.tag, total)),
             _ => Work::Chunking(chunking),
         };
         let goes_on = matches!(next, Work::Chunking(_));
@@ -94,6 +102,12 @@ impl Core {
     /// Completes a send in chunks by a copy of its data; false if there is no memory for it.
     pub(crate) fn copy_of_chunks(&mut self, id: RequestId) -> bool {
         let Some(Work::Chunking(chunking)) = self.requests.get(id) else { return false };
+        // While there is a token it waits for the network alone, which needs no call of its receiver that never comes.
+        let tokens = self.chunks.tokens.get(&chunking.to).copied().unwrap_or_default();
+        let is_out = chunking.position >= chunking.area.packed_bytes();
+        if is_out || tokens.has(chunking.priority, chunking.most) {
+            return false;
+        }
         let (to, tag, bytes) = (chunking.to, chunking.tag, chunking.area.packed_bytes());
         let Ok(mut block) = self.heap.allocate(bytes as usize) else { return false };
         chunking.area.pack_slice(0, &mut block);
@@ -165,7 +179,7 @@ impl Core {
         };
         let Chunks { buffers, coming, .. } = &mut self.chunks;
         let one = &mut coming[at];
-        let most = BUFFER_BYTES.min(one.bytes - one.arrived);
+        let most = one.priority.buffer_bytes().min(one.bytes - one.arrived);
         if length > most {
             return self.broken(from, BrokenPeer::TooLong { length, most });
         }
@@ -211,6 +225,7 @@ impl Core {
         match priority {
             Priority::Low => header.context += count,
             Priority::High => header.tag += count,
+            Priority::Unasked => header.tag += count << UNASKED_BITS,
         }
     }
 
@@ -224,8 +239,10 @@ impl Core {
 
     pub(crate) fn arrive_emptied(&mut self, from: Peer, header: &Header) {
         let tokens = self.chunks.tokens.entry(from).or_default();
-        let (low, high) = (header.context, header.tag);
-        let is_right = tokens.put_back(Priority::Low, low) & tokens.put_back(Priority::High, high);
+        let (low, high) = (header.context, header.tag % (1 << UNASKED_BITS));
+        let is_right = tokens.put_back(Priority::Low, low)
+            & tokens.put_back(Priority::High, high)
+            & tokens.put_back(Priority::Unasked, header.tag >> UNASKED_BITS);
         if !is_right {
             self.broken(from, BrokenPeer::Form);
         }

@@ -1,16 +1,21 @@
 //! Offered messages whose sends end before the receiver asks for the data.
 //!
-//! A message to another host that is too long for one frame is offered, and its data follow when it is received. Two
-//! processes that both send first would wait for ever. So before a process sleeps, it copies the data of such sends into
-//! its own heap, and they are complete. The data follow from the copy. On one host such a message lies in the heap
-//! anyway.
+//! A message to another host that is too long for one frame leaves in chunks, as long as the receiver has buffers for
+//! them; its send is over when they are out. Behind that, and where a message is offered, the data follow when the
+//! receiver asks for them. Two processes that both send first would wait for ever. So before a process sleeps, it copies
+//! the data of such sends into its own heap, and they are complete. The data follow from the copy, in a later call. On
+//! one host such a message lies in the heap anyway.
+//!
+//! Messages of collective operations are not copied: their receivers come to the same call.
 
 use landeck_channel::{Channel, Peer};
 use landeck_memory::Bytes;
+use landeck_wire::ContextId;
 
 use crate::area::Area;
 use crate::arrival::Core;
 use crate::endpoint::Endpoint;
+use crate::mailboxes::FIRST_MAILBOX;
 use crate::request::RequestId;
 use crate::sending::{WHOLE_BYTES, sent};
 use crate::transfer::{CopiedSend, decode_pair};
@@ -23,8 +28,9 @@ impl<N: Channel> Endpoint<N> {
     pub(crate) fn copy_offered(&mut self) -> bool {
         self.core.forget_sent_copies();
         let is_meant = |id: &RequestId| match self.core.requests.get(*id) {
-            Some(Work::Offered { is_standard, area, .. }) => {
-                *is_standard && area.packed_bytes() <= WHOLE_BYTES
+            Some(Work::Offered { is_standard, context, area, .. }) => {
+                let is_programs = *context >= FIRST_MAILBOX || context & ContextId::COLLECTIVE == 0;
+                *is_standard && is_programs && area.packed_bytes() <= WHOLE_BYTES
             }
             Some(Work::Chunking(chunking)) => {
                 !chunking.area.is_of_block() && chunking.area.packed_bytes() <= WHOLE_BYTES

@@ -19,7 +19,7 @@ use crate::matching::Wanted;
 use crate::reading::Reading;
 use crate::request::{Completion, RequestId};
 use crate::status::Status;
-use crate::transfer::{Collecting, Draining, Filling, Target};
+use crate::transfer::{Collecting, Draining, Filling, Reply, TRIPLE_BYTES, Target};
 use crate::work::Work;
 
 /// The number of messages of a peer that are taken at once, as long as receives are posted: a process that waits for
@@ -277,6 +277,21 @@ impl<N: Channel> Endpoint<N> {
             self.core.tally.sent(data.len() as u64);
         }
         Ok(is_sent)
+    }
+
+    /// Sends a word about the endpoint's own matters, of at most 24 bytes. To another host it leaves as soon as there is a
+    /// path, in a later call if there is none now; on this host only if there is room.
+    pub fn tell(&mut self, to: Peer, context: u32, tag: u32, word: &[u8]) {
+        let is_waiting = matches!(self.try_send(to, context, tag, word.into()), Ok(false));
+        if is_waiting && self.is_far(to) && word.len() <= TRIPLE_BYTES {
+            let header = Header::user(Kind::Eager, word.len() as u32, context, tag);
+            self.core.replies.push(Reply::new(to, header, word));
+        }
+    }
+
+    /// Whether words wait for a path.
+    pub fn has_words(&self) -> bool {
+        !self.core.replies.is_empty()
     }
 
     /// Sends at most [`URGENT_BYTES_MAX`] bytes past all earlier messages that still wait. Returns false if there is no

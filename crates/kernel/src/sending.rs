@@ -1,18 +1,19 @@
 //! Outgoing data: replies, sends that wait for room, transfers, each a step at a time.
 
 use landeck_channel::grants::PIECE_BYTES;
-use landeck_channel::tokens::TokenWay;
+use landeck_channel::tokens::{Priority, TokenWay};
 use landeck_channel::{BrokenPeer, Channel, Peer, SendError};
 use landeck_memory::heap::{Block, BlockRange};
 use landeck_memory::{Bytes, SlotState};
 use landeck_wire::way::{Extent, MessageWay, OneCopy, Receiver, choose};
-use landeck_wire::{Class, Flags, Header, Kind, Reference};
+use landeck_wire::{Class, ContextId, Flags, Header, Kind, Reference};
 
 use crate::area::Area;
 use crate::arrival::Core;
 use crate::budget::Interest;
 use crate::endpoint::Endpoint;
 use crate::failure::Failure;
+use crate::mailboxes::FIRST_MAILBOX;
 use crate::request::{Completion, RequestId};
 use crate::status::Status;
 use crate::transfer::{Filling, encode_pair};
@@ -200,6 +201,9 @@ impl<N: Channel> Endpoint<N> {
                 return self.start_chunks(id, to, (header, priority), area);
             }
             Some((TokenWay::Reservation, _)) => return self.start_offer(id, to, header, area),
+            None if self.goes_unasked(to, header.context, bytes) => {
+                return self.start_chunks(id, to, (header, Priority::Unasked), area);
+            }
             Some((TokenWay::Whole, _)) | None => {}
         }
         // A network then chooses among its own channels, and offers what is too long for one message.
@@ -218,6 +222,20 @@ impl<N: Channel> Endpoint<N> {
             return self.start_filling(to, header, area);
         }
         self.start_offer(id, to, header, area)
+    }
+
+    /// Whether a message leaves in the call that sends it, in chunks: it is too long for a frame to another host, and of
+    /// the length up to which its sender need not call again. Those of collective operations wait for their receivers,
+    /// which are in the same call and set the pace.
+    #[inline]
+    fn goes_unasked(&self, to: Peer, context: u32, bytes: u64) -> bool {
+        const WITHIN_CALLS: u32 =
+            ContextId::COLLECTIVE | ContextId::CREATION | ContextId::AGREEMENT;
+        let is_programs = context >= FIRST_MAILBOX || context & WITHIN_CALLS == 0;
+        self.is_far(to)
+            && is_programs
+            && bytes <= WHOLE_BYTES
+            && self.far.as_ref().is_some_and(|network| bytes > network.data_bytes_max() as u64)
     }
 
     /// Starts a send whose receiver reads the data, if that is its way and can be done.

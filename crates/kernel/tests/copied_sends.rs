@@ -5,7 +5,9 @@
 
 use std::ptr::NonNull;
 
+use landeck_channel::incast::Incast;
 use landeck_channel::loopback::{Loopback, Wires};
+use landeck_channel::tokens::{Priority, TokenWish};
 use landeck_channel::{BrokenPeer, Channel, Sink, Verdict};
 use landeck_kernel::{Area, Endpoint, Peer, RequestId, Started};
 use landeck_memory::{
@@ -67,13 +69,34 @@ impl Played {
         Self { kernel, far, other, seen: Seen::default() }
     }
 
+    /// An endpoint that offers all longer messages.
+    fn that_offers() -> Self {
+        let mut played = Self::new();
+        played.kernel.set_incast(Incast::Tokens(TokenWish::RESERVATION));
+        played
+    }
+
+    /// The bytes that come of a message in chunks, without any answer.
+    fn chunks(&mut self) -> Vec<u8> {
+        for _ in 0..100 {
+            self.kernel.progress();
+            self.other.poll(&mut self.seen);
+        }
+        let is_chunk = |(header, _): &(Header, Vec<u8>)| header.kind == Kind::Chunk;
+        self.seen.0.drain(..).filter(is_chunk).flat_map(|(_, data)| data).collect()
+    }
+
     fn send(&mut self, data: &[u8]) -> RequestId {
-        // SAFETY: the tests keep the data until the request is complete.
-        let area = Area::contiguous(unsafe { Buffer::new(NonNull::from(data).cast(), data.len()) });
-        match self.kernel.send(self.far, CONTEXT, TAG, area).unwrap() {
+        match self.begin(data) {
             Started::Pending(id) => id,
             Started::Complete(_) => panic!("it is too long for one message"),
         }
+    }
+
+    fn begin(&mut self, data: &[u8]) -> Started {
+        // SAFETY: the tests keep the data until the request is complete.
+        let area = Area::contiguous(unsafe { Buffer::new(NonNull::from(data).cast(), data.len()) });
+        self.kernel.send(self.far, CONTEXT, TAG, area).unwrap()
     }
 
     /// The number that the next offer names.
@@ -100,7 +123,7 @@ impl Played {
 #[test]
 fn a_send_ends_before_sleep_and_its_data_follow_from_the_copy() {
     let _watchdog = Watchdog::start(Duration::from_secs(200));
-    let mut played = Played::new();
+    let mut played = Played::that_offers();
     for round in 0..50u8 {
         let mut data: Vec<u8> = (0..200_000).map(|at| (at / 3) as u8 ^ round).collect();
         let expected = data.clone();
@@ -131,9 +154,54 @@ fn a_send_ends_before_sleep_and_its_data_follow_from_the_copy() {
 }
 
 #[test]
-fn some_sends_wait_for_their_receive() {
+fn a_send_ends_when_the_network_has_its_data() {
     let _watchdog = Watchdog::start(Duration::from_secs(200));
     let mut played = Played::new();
+    let data: Vec<u8> = (0..200_000).map(|at| (at / 3) as u8).collect();
+    let begun = played.begin(&data);
+    assert!(played.chunks() == data);
+    if let Started::Pending(id) = begun {
+        assert_eq!(played.kernel.take_well(id).unwrap().bytes, 200_000);
+    }
+    assert!(!played.kernel.has_unfinished_sends());
+    assert_eq!(played.kernel.heap_in_use(), 0, "nothing was copied");
+}
+
+#[test]
+fn a_send_without_a_buffer_of_its_receiver_ends_by_a_copy() {
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
+    let mut played = Played::new();
+    let mut data = vec![7; 200_000];
+    let (mut done, mut came) = (0, 0);
+    // As many as there are buffers for.
+    let last = loop {
+        let begun = played.begin(&data);
+        came += played.chunks().len();
+        match begun {
+            Started::Pending(id) if !played.kernel.is_done(id) => break id,
+            Started::Pending(id) => drop(played.kernel.take_well(id).unwrap()),
+            Started::Complete(_) => {}
+        }
+        done += 1;
+    };
+    let buffers = Priority::Unasked.buffers();
+    let chunks = data.len().div_ceil(played.other.data_bytes_max().min(64 << 10)) as u32;
+    assert_eq!(done, buffers / chunks);
+    assert!(played.kernel.progress_thoroughly());
+    assert_eq!(played.kernel.take_well(last).unwrap().bytes, 200_000);
+    data.fill(0); // the memory is the program's again
+    assert!(played.kernel.has_unfinished_sends());
+    let emptied = Header::user(Kind::Emptied, 0, 0, buffers << 16);
+    played.other.try_send(Peer(0), &emptied, Bytes::EMPTY).unwrap();
+    let rest = played.chunks();
+    assert_eq!(came + rest.len(), (done as usize + 1) * 200_000);
+    assert!(rest.iter().all(|&byte| byte == 7) && !played.kernel.has_unfinished_sends());
+}
+
+#[test]
+fn some_sends_wait_for_their_receive() {
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
+    let mut played = Played::that_offers();
     let (long, data) = (vec![1; (256 << 10) + 1], vec![1; 200_000]);
     let too_long = played.send(&long);
     played.offered();
@@ -160,7 +228,7 @@ fn some_sends_wait_for_their_receive() {
 #[test]
 fn whatever_the_receiver_says_ends_a_copy() {
     let _watchdog = Watchdog::start(Duration::from_secs(200));
-    let mut played = Played::new();
+    let mut played = Played::that_offers();
     let data = vec![1; 200_000];
     for (kind, why) in [(Kind::Done, 0), (Kind::Withdrawn, 0), (Kind::Withdrawn, 2)] {
         let id = played.send(&data);

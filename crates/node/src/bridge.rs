@@ -22,6 +22,7 @@
 
 use std::sync::Arc;
 
+use landeck_collectives::Making;
 use landeck_kernel::Peer;
 use landeck_memory::{Segment, room};
 use landeck_wire::{ProcessId, Tag};
@@ -238,11 +239,16 @@ impl Bridge {
     /// # Errors
     /// [`ErrorKind::NoBridge`], and as [`World::split`].
     pub fn split(&self, color: Option<u32>, key: i64) -> Result<Option<Bridge>> {
-        let local = self.local.split(color, key);
+        self.split_as(Making::Split, color, key)
+    }
+
+    fn split_as(&self, making: Making, color: Option<u32>, key: i64) -> Result<Option<Bridge>> {
+        let divided = |world: &World, key| world.split_as(making, (color, key), None);
+        let local = divided(&self.local, key);
         let place = local.as_ref().ok().and_then(Option::as_ref).map_or(0, World::rank);
         // The other group takes part in all of these, so this one does too after a failure.
         let key = behind(!self.is_first(), place);
-        let (both, between) = (self.both.split(color, key), self.both.split(color, key));
+        let (both, between) = (divided(&self.both, key), divided(&self.both, key));
         let is_made = local.is_ok() && both.is_ok() && between.is_ok();
         let are_made = self.both.all_reduce(u8::from(is_made), Minimum);
         let (local, both, between) = (local?, both?, between?);
@@ -265,7 +271,7 @@ impl Bridge {
     /// # Errors
     /// As [`Bridge::split`].
     pub fn split_by_host(&self, key: i64) -> Result<Option<Bridge>> {
-        self.split(self.both.color_of_host(), key)
+        self.split_as(Making::SplitByHost, self.both.color_of_host(), key)
     }
 
     /// Creates a new bridge between the same groups. All members of both groups call it.
@@ -273,7 +279,7 @@ impl Bridge {
     /// # Errors
     /// As [`Bridge::split`].
     pub fn duplicate(&self) -> Result<Bridge> {
-        self.split(Some(0), 0)?.ok_or_else(|| ErrorKind::NotAMember.into())
+        self.split_as(Making::Duplicate, Some(0), 0)?.ok_or_else(|| ErrorKind::NotAMember.into())
     }
 
     /// Creates a world of both groups, first the group that gives `is_high` as false. All members

@@ -1,5 +1,6 @@
 //! Non-blocking duplication of worlds.
 
+use landeck_collectives::Making;
 use landeck_memory::Buffer;
 
 use crate::error::{ErrorKind, Result};
@@ -105,7 +106,8 @@ impl World {
             // over, and it goes only after that, or never.
             let (input, output) =
                 unsafe { (Buffer::of(&made.record), Buffer::of_mut(&mut made.records)) };
-            let asked = self.caller::<u64>().all_gather(input, output);
+            let making = self.making(Making::StartedDuplicate);
+            let asked = making.caller::<u64>().all_gather(input, output);
             made.going = self.start(asked)?;
             self.shared.goes_on();
             Ok(made)

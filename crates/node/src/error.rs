@@ -363,6 +363,26 @@ pub enum ErrorKind {
         /// That member, in words.
         who: String,
     },
+    /// The data of a member in a collective operation have a different length than another member expects, on which
+    /// the result of this process depends.
+    #[error(
+        "{operation}: the data that came from {} have {message_bytes} bytes, {} expects {expected_bytes} and has nothing to pass on: give the same counts and types on all members",
+        who[0], who[1]
+    )]
+    LengthMismatchElsewhere {
+        /// The operation.
+        operation: &'static str,
+        /// The rank that the data came from.
+        rank: usize,
+        /// The rank that expects another length.
+        by: usize,
+        /// Bytes that came.
+        message_bytes: u64,
+        /// Bytes that the other rank expects.
+        expected_bytes: u64,
+        /// Both members, in words.
+        who: Box<[String; 2]>,
+    },
     /// Members differ in what must agree in a collective operation. It is reported only where
     /// members compare their calls: see [`World::checking`](crate::World::checking).
     #[error(
@@ -509,6 +529,7 @@ impl ErrorKind {
         matches!(
             self,
             Self::LengthMismatch { .. }
+                | Self::LengthMismatchElsewhere { .. }
                 | Self::Disagreement { .. }
                 | Self::Spoiled { .. }
                 | Self::PeerHeapFull { .. }
@@ -575,6 +596,16 @@ impl ErrorKind {
                 let (operation, rank) = (operation.as_str(), member as usize);
                 let who = who(member);
                 Self::LengthMismatch { operation, rank, message_bytes, expected_bytes, who }
+            }
+            Fault::LengthElsewhere { member, by, operation, message_bytes, expected_bytes } => {
+                Self::LengthMismatchElsewhere {
+                    operation: operation.as_str(),
+                    rank: member as usize,
+                    by: by as usize,
+                    message_bytes,
+                    expected_bytes,
+                    who: Box::new([who(member), who(by)]),
+                }
             }
             Fault::Disagreement { member, operation, what } => {
                 let (operation, rank) = (operation.as_str(), member as usize);

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landeck_board::Offer;
-use landeck_collectives::{Group, GroupError, Place, Settings};
+use landeck_collectives::{Group, GroupError, Making, Place, Settings};
 use landeck_groups::agreement::Agreed;
 use landeck_kernel::Peer;
 use landeck_memory::{NoMemory, Operation, Segment, WaitRecord, room};
@@ -100,7 +100,7 @@ impl World {
     /// # Errors
     /// As [`World::all_gather`], [`ErrorKind::TooManyGroups`].
     pub fn split(&self, color: Option<u32>, key: i64) -> Result<Option<World>> {
-        self.call("split", || self.split_as(color, key, None))
+        self.call("split", || self.split_as(Making::Split, (color, key), None))
     }
 
     /// Creates a new world of the same members: messages and operations of the two worlds do not
@@ -111,7 +111,8 @@ impl World {
     pub fn duplicate(&self) -> Result<World> {
         self.call("duplicate", || {
             let shape = self.shared.engine.enter()?.shape(self.context);
-            let mut world = self.split_as(Some(0), 0, shape)?.ok_or(ErrorKind::NotAMember)?;
+            let made = self.split_as(Making::Duplicate, (Some(0), 0), shape)?;
+            let mut world = made.ok_or(ErrorKind::NotAMember)?;
             world.options = self.options.clone();
             Ok(world)
         })
@@ -128,7 +129,7 @@ impl World {
             self.check_members(ranks)?;
             let place = ranks.iter().position(|&rank| rank == self.rank());
             let color = place.map(|_| ranks.iter().min().map_or(0, |&rank| rank as u32));
-            self.split(color, place.unwrap_or(0) as i64)
+            self.split_as(Making::Subset, (color, place.unwrap_or(0) as i64), None)
         })
     }
 
@@ -139,7 +140,8 @@ impl World {
     /// As [`World::split`].
     pub fn split_by_host(&self, key: i64) -> Result<World> {
         self.call("split_by_host", || {
-            self.split(self.color_of_host(), key)?.ok_or(ErrorKind::NotAMember.into())
+            let made = self.split_as(Making::SplitByHost, (self.color_of_host(), key), None)?;
+            made.ok_or(ErrorKind::NotAMember.into())
         })
     }
 
@@ -281,16 +283,17 @@ impl World {
             }
             self.broadcast(&mut places, 0)?;
             let shape = group_of(&places).map_err(ErrorKind::Clusters)?;
-            let mut world = self.split_as(Some(0), 0, Some(shape))?.ok_or(ErrorKind::NotAMember)?;
+            let made = self.split_as(Making::Clusters, (Some(0), 0), Some(shape))?;
+            let mut world = made.ok_or(ErrorKind::NotAMember)?;
             world.options = self.options.clone();
             Ok(world)
         })
     }
 
-    fn split_as(
+    pub(crate) fn split_as(
         &self,
-        color: Option<u32>,
-        key: i64,
+        making: Making,
+        (color, key): (Option<u32>, i64),
         shape: Option<Group>,
     ) -> Result<Option<World>> {
         self.is_ready_to_make()?;
@@ -298,13 +301,20 @@ impl World {
         let (offer, place) = (setting.offer, self.own_place()?);
         let record = Record { color, key, offer, place }.encode();
         let mut records = vec![0; self.size() * RECORD_WORDS];
-        match self.all_gather(&record, &mut records) {
+        match self.making(making).all_gather(&record, &mut records) {
             Ok(()) => self.divide(&records, shape, setting),
             Err(error) => {
                 self.quarantine(setting)?;
                 Err(error)
             }
         }
+    }
+
+    /// Returns this world for the call by which its members make another one. It matches no call that makes something else.
+    pub(crate) fn making(&self, making: Making) -> World {
+        let mut world = self.clone();
+        world.options.making = Some(making);
+        world
     }
 
     /// Creates the new world of this process from the records of all members.

@@ -159,6 +159,7 @@ fn code_of(error: &ErrorKind) -> c_int {
         ErrorKind::Truncated { .. }
         | ErrorKind::WrongType { .. }
         | ErrorKind::LengthMismatch { .. }
+        | ErrorKind::LengthMismatchElsewhere { .. }
         | ErrorKind::WrongLength { .. }
         | ErrorKind::Disagreement { .. }
         | ErrorKind::WrongCount { .. } => errors::LENGTH,

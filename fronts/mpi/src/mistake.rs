@@ -183,7 +183,9 @@ impl From<landeck::Error> for Mistake {
         use landeck::ErrorKind;
         let class = match &error.kind {
             ErrorKind::PeerFailed { .. } | ErrorKind::Ended => ERR_PROC_ABORTED,
-            ErrorKind::Truncated { .. } | ErrorKind::LengthMismatch { .. } => ERR_TRUNCATE,
+            ErrorKind::Truncated { .. }
+            | ErrorKind::LengthMismatch { .. }
+            | ErrorKind::LengthMismatchElsewhere { .. } => ERR_TRUNCATE,
             ErrorKind::RequestGone => ERR_REQUEST,
             ErrorKind::NoSuchRank { .. } => ERR_RANK,
             ErrorKind::Heap(_) | ErrorKind::PeerHeapFull { .. } | ErrorKind::NoMemory(_) => {

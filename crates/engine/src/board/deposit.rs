@@ -12,6 +12,7 @@ use super::{
     WHOLE_PIECE_BYTES, piece_bytes,
 };
 use crate::check::Check;
+use crate::lack::Lack;
 
 /// Shorter deposits are not laid in a cell.
 const CELL_BYTES_MIN: usize = 2 << 10;
@@ -20,18 +21,22 @@ impl AtBoard {
     /// Comes without data: this member has failed before it could bring them, for want of memory as may be.
     /// False when there is no room yet.
     #[cold]
-    pub(crate) fn come_with_nothing(&mut self, board: &mut Board, is_short: bool) -> bool {
+    pub(crate) fn come_with_nothing(&mut self, board: &mut Board, lack: Option<Lack>) -> bool {
         if !board.has_room(self.number) {
             return false;
         }
         self.has_come = true;
-        match is_short {
-            true => board.come_without_room(self.number, self.signature, self.check),
-            false => board.come(self.number, self.signature, self.check, Bytes::EMPTY),
+        let said = (self.signature, self.check);
+        match lack {
+            Some(lack) => board.come_without(self.number, said, lack.to_words()),
+            None => board.come(self.number, self.signature, self.check, Bytes::EMPTY),
         }
         if self.protocol.is_counted() && board.count(self.number, self.signature) == Coming::Last {
             let own = board.own();
-            let outcome = if is_short { Outcome::NoRoom(own) } else { Outcome::Spoiled(own) };
+            let outcome = match lack {
+                Some(Lack::Memory { .. }) => Outcome::NoRoom(own),
+                _ => Outcome::Spoiled(own),
+            };
             board.decide(self.number, outcome);
         }
         board.wake();

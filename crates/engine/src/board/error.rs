@@ -7,6 +7,7 @@ use landeck_memory::heap::HeapFull;
 
 use crate::check::Check;
 use crate::combine::CombineError;
+use crate::lack::Lack;
 
 /// Why an operation at the board cannot be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub(crate) enum BoardError {
     Lengths { member: u32, theirs: usize, ours: usize },
     /// This member had no room for its data.
     NoRoom(u32),
+    /// This member came without data, for a reason that names ranks.
+    Lack { member: u32, lack: Lack },
     /// The group was revoked.
     Revoked,
     /// A member's words cannot be.
@@ -46,7 +49,10 @@ impl From<NoDeposit> for BoardError {
     fn from(nothing: NoDeposit) -> Self {
         match nothing {
             NoDeposit::Broken(broken) => broken.into(),
-            NoDeposit::NoRoom(member) => Self::NoRoom(member),
+            NoDeposit::Nothing { member, why } => match Lack::from_words(why) {
+                Some(lack) => Self::Lack { member, lack },
+                None => Self::Broken(member),
+            },
             // Members whose lengths agree read it.
             NoDeposit::Told { member, bytes } => {
                 let theirs = usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -102,7 +108,9 @@ impl BoardError {
         match self {
             Self::Gone(member) => Leave::Gone(*member),
             Self::Heap(_) | Self::NoMemory(_) => Leave::NoRoom(own),
-            Self::NoRoom(member) => Leave::NoRoom(*member),
+            Self::NoRoom(member) | Self::Lack { member, lack: Lack::Memory { .. } } => {
+                Leave::NoRoom(*member)
+            }
             _ => Leave::Failed,
         }
     }
@@ -112,7 +120,9 @@ impl BoardError {
     pub(crate) fn outcome(&self, own: u32) -> Outcome {
         match self {
             Self::Heap(_) | Self::NoMemory(_) => Outcome::NoRoom(own),
-            Self::NoRoom(member) => Outcome::NoRoom(*member),
+            Self::NoRoom(member) | Self::Lack { member, lack: Lack::Memory { .. } } => {
+                Outcome::NoRoom(*member)
+            }
             _ => Outcome::Spoiled(own),
         }
     }
@@ -134,7 +144,8 @@ impl BoardError {
 
     /// Whether a member, this one or another, had no memory for its part.
     pub(crate) fn is_about_memory(&self) -> bool {
-        self.is_want_of_memory() || matches!(self, Self::NoRoom(_))
+        self.is_want_of_memory()
+            || matches!(self, Self::NoRoom(_) | Self::Lack { lack: Lack::Memory { .. }, .. })
     }
 
     /// Whether the operation alone is lost, which this member has come to: the group goes on.
@@ -145,6 +156,7 @@ impl BoardError {
                 | Self::Spoiled(_)
                 | Self::Lengths { .. }
                 | Self::NoRoom(_)
+                | Self::Lack { .. }
                 | Self::NoMemory(_)
                 | Self::Combine(_)
                 | Self::Broken(_)

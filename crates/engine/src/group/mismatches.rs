@@ -47,8 +47,8 @@ impl GroupState {
             }
         }
         let remarks = std::mem::take(&mut self.remarks);
-        let found = remarks.iter().find_map(|&(peer, theirs)| {
-            let ours = self.contradicts(theirs)?;
+        let found = remarks.iter().find_map(|&(peer, (theirs, formed))| {
+            let ours = self.contradicts_formed(theirs, formed)?;
             self.against(peer, theirs, ours)
         });
         self.remarks = remarks;
@@ -118,7 +118,7 @@ impl GroupState {
     /// Messages about later calls are looked at again.
     fn forget_remarks(&mut self) {
         let next = self.next_number;
-        self.remarks.retain(|&(_, theirs)| theirs.number().wrapping_sub(next) as i32 >= 0);
+        self.remarks.retain(|&(_, (theirs, _))| theirs.number().wrapping_sub(next) as i32 >= 0);
     }
 
     fn take_remark(
@@ -197,7 +197,7 @@ impl GroupState {
         let own = place.members[place.member as usize];
         for &peer in place.members.iter().filter(|&&peer| peer != own) {
             // A member that is gone, or has no room because it does not listen, is not told.
-            let _ = endpoint.try_send(peer, place.collective_context, tag, (&data[..]).into());
+            endpoint.tell(peer, place.collective_context, tag, &data);
         }
     }
 }
@@ -234,7 +234,7 @@ fn drop_told(endpoint: &mut Endpoint<SharedMemory>, place: &GroupIdentity, peer:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mismatch::encode_remark;
+    use crate::mismatch::{encode_remark, formed};
     use landeck_collectives::Operation;
     use landeck_memory::SegmentPlan;
 
@@ -259,7 +259,7 @@ mod tests {
     fn remarks_on_past_calls_are_forgotten() {
         let mut group = group();
         group.next_number = 100;
-        let of = |number| (Peer(1), broadcast(number));
+        let of = |number| (Peer(1), (broadcast(number), 0));
         group.remarks = vec![of(1), of(99), of(100), of(131), of(8_191), of(8_192 + 99)];
         group.forget_remarks();
         assert_eq!(group.remarks, [of(100), of(131), of(8_191), of(8_192 + 99)]);
@@ -276,7 +276,10 @@ mod tests {
         let barrier = Signature::new(8_192 + 99, Operation::Barrier, 0);
         let contradicted = [today, long_ago, far_ahead].map(|theirs| group.contradicts(theirs));
         assert_eq!(contradicted, [Some(barrier), None, None]);
-        assert_eq!(decode_remark(&encode_remark(today)), Some(today));
+        let said = decode_remark(&encode_remark(today, 5));
+        assert_eq!(said, Some((today, formed(today, 5))));
+        let waits_in = |form| group.contradicts_formed(barrier, formed(barrier, form));
+        assert_eq!((waits_in(0), waits_in(7)), (None, Some(barrier)), "another form");
         assert_eq!(decode_remark(&[0; 4]), None);
     }
 }

@@ -30,7 +30,7 @@ use crate::group::host_boards::{Boards, LocalBoard};
 use crate::group::plans::{Plans, Prepared};
 use crate::identity::{GroupIdentity, ToldSpans};
 use crate::inline::InlineCollective;
-use crate::mismatch::Mismatch;
+use crate::mismatch::{Mismatch, formed};
 use crate::places::Places;
 use crate::route::{Circumstances, Polling, Route, decide};
 
@@ -49,10 +49,10 @@ pub(crate) struct GroupState {
     table: Table,
     plans: Plans,
     pub(super) next_number: u32,
-    /// The last calls, to recognise what others called in their place.
+    /// The last calls with their forms, to recognise what others called in their place.
     called: [u32; CALLS_KEPT],
-    /// The calls that other waiting members have said they are in, the last of each.
-    pub(super) remarks: Vec<(Peer, Signature)>,
+    /// The calls that other waiting members have said they are in, the last of each, and these with their forms.
+    pub(super) remarks: Vec<(Peer, (Signature, u32))>,
     /// The span that each other member has told last, but for those that have told none.
     spans: BTreeMap<u32, u32>,
     /// Members are out of step: nothing that follows can be right.
@@ -298,7 +298,7 @@ impl GroupState {
             false => BoardSchedule::of(call.operation, style, call.known_bytes(), group),
         };
         let signature = match schedule.chunks {
-            1 => self.count(call.operation, call.root, call.options.is_checked),
+            1 => self.count_call(call, call.root, 0),
             chunks => self.count_chunks(call.operation, chunks),
         };
         let Some(board) = &mut self.board else { return Err(Fault::NoBoard) };
@@ -451,6 +451,22 @@ impl GroupState {
         }
     }
 
+    /// The form of a call that its messages tell: 0 where it goes as the shortest data of its kind do.
+    pub(crate) fn form_told(&mut self, call: &Call, prepared: &Prepared) -> u32 {
+        let plan = prepared.walk.plan();
+        let is_usual = match &call.options.way {
+            _ if prepared.form == 0 => true,
+            None => self.table.usual_form(&self.request(call)) == prepared.form,
+            // The length decides nothing but the segments then.
+            Some(_) if plan.segments == 1 => true,
+            Some(way) => {
+                let shortest = Request { bytes: Some(1), ..self.request(call) };
+                self.table.segments_by(&shortest, way) == plan.segments
+            }
+        };
+        if is_usual { 0 } else { prepared.form }
+    }
+
     /// The root of a call. Over hosts, a call without one states its segments: members whose lengths imply other numbers of
     /// them go to their boards more or less often.
     pub(crate) fn root_or_rounds(&self, call: &Call, segments: u32) -> u32 {
@@ -461,16 +477,25 @@ impl GroupState {
     /// Counts a call.
     pub(crate) fn count(&mut self, operation: Operation, root: u32, is_checked: bool) -> Signature {
         let usual = Signature::new(self.next_number, operation, root);
-        self.count_as(if is_checked { usual.checked() } else { usual })
+        self.count_as(if is_checked { usual.checked() } else { usual }, 0)
+    }
+
+    /// Counts a call that goes in this form.
+    pub(crate) fn count_call(&mut self, call: &Call, root_or_rounds: u32, form: u32) -> Signature {
+        let usual = Signature::new(self.next_number, call.operation, root_or_rounds).by_way(form);
+        let stated = call.options.making.map_or(usual, |making| usual.making(making));
+        let signature = if call.options.is_checked { stated.checked() } else { stated };
+        self.count_as(signature, form)
     }
 
     /// Counts a started call that goes directly.
-    pub(crate) fn count_direct(&mut self, operation: Operation, root: u32) -> Signature {
-        self.count_as(Signature::new(self.next_number, operation, root).direct())
+    pub(crate) fn count_direct(&mut self, call: &Call) -> Signature {
+        let direct = Signature::new(self.next_number, call.operation, call.root).direct();
+        self.count_as(call.options.making.map_or(direct, |making| direct.making(making)), 0)
     }
 
-    fn count_as(&mut self, signature: Signature) -> Signature {
-        self.called[self.next_number as usize % CALLS_KEPT] = signature.call();
+    fn count_as(&mut self, signature: Signature, form: u32) -> Signature {
+        self.called[self.next_number as usize % CALLS_KEPT] = formed(signature, form);
         self.next_number = self.next_number.wrapping_add(1);
         signature
     }
@@ -486,10 +511,21 @@ impl GroupState {
 
     /// The call of this member with this number, if that was not long ago.
     pub(super) fn call_of(&self, number: u32) -> Option<Signature> {
+        self.formed_call_of(number).map(|called| Signature::of_call(number, called))
+    }
+
+    /// That call with its form.
+    fn formed_call_of(&self, number: u32) -> Option<u32> {
         let ago = self.next_number.wrapping_sub(number);
         let is_kept = (1..=CALLS_KEPT as u32).contains(&ago);
         let called = self.called[number as usize % CALLS_KEPT];
-        (is_kept && called != NOTHING).then(|| Signature::of_call(number, called))
+        (is_kept && called != NOTHING).then_some(called)
+    }
+
+    /// The call of this member that another member contradicts by what it says of its own call, with its form.
+    pub(super) fn contradicts_formed(&self, theirs: Signature, formed: u32) -> Option<Signature> {
+        let ours = self.formed_call_of(theirs.number()).filter(|&ours| ours != formed)?;
+        Some(Signature::of_call(theirs.number(), ours))
     }
 
     /// The call of this member that the call of another member contradicts.

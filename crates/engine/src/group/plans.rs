@@ -5,7 +5,7 @@ use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 
 use landeck_collectives::{
-    Action, Group, Operation, Plan, Task, Walk, Way, plan_of, plan_of_started,
+    Action, Group, Operation, Plan, Task, Walk, Way, form_of, plan_of, plan_of_started,
 };
 use landeck_kernel::matching::KeyHasher;
 
@@ -17,6 +17,8 @@ pub(crate) struct Prepared {
     pub(crate) relays: bool,
     /// The plan has steps at the board.
     pub(crate) uses_board: bool,
+    /// A number for all that decides the plans of the members; 0 if it is not told.
+    pub(crate) form: u32,
 }
 
 /// The plans of one member, by task and way.
@@ -71,13 +73,14 @@ impl Plans {
 }
 
 fn prepare(task: &Task, way: &Way, group: &Group, member: u32) -> Prepared {
-    prepared(plan_of(task, way, group, member), relays(task, way, group))
+    let form = form_of(way, task.segments, task.order);
+    Prepared { form, ..prepared(plan_of(task, way, group, member), relays(task, way, group)) }
 }
 
 fn prepared(mut plan: Plan, relays: bool) -> Prepared {
     name_places(&mut plan);
     let uses_board = plan.uses_board();
-    Prepared { walk: Walk::new(plan), relays, uses_board }
+    Prepared { walk: Walk::new(plan), relays, uses_board, form: 0 }
 }
 
 /// Names other members at the board of a host by their places there, as the board does.

@@ -149,6 +149,39 @@ fn going(world: &World, operation: Operation, root: usize) -> Result<()> {
     })
 }
 
+/// Members that make a group tell each other of themselves, all in the same words. What they make is compared.
+#[test]
+fn members_that_make_different_groups_find_out() {
+    let name = "mismatch::members_that_make_different_groups_find_out";
+    in_job(3, name, ThreadMode::Single, |job| {
+        let makes: [(&str, fn(&World) -> Result<()>); 4] = [
+            ("split", |world| world.split(Some(0), 0).map(drop)),
+            ("duplicate", |world| world.duplicate().map(drop)),
+            ("started duplicate", |world| world.start_duplicate()?.finish().map(drop)),
+            ("subset", |world| world.subset(&[0, 1, 2]).map(drop)),
+        ];
+        for (first, second) in
+            (0..makes.len()).flat_map(|one| (0..one).map(move |other| (one, other)))
+        {
+            let world = job.world().duplicate().unwrap();
+            let odd = (first + second) % world.size();
+            let (called, make) = makes[if world.rank() == odd { first } else { second }];
+            let mut done = make(&world);
+            for _ in 0..MEETINGS {
+                done = done.and_then(|()| world.barrier());
+            }
+            let error = done.unwrap_err();
+            let ErrorKind::Mismatch { theirs, ours, .. } = &error.kind else { panic!("{error}") };
+            let mut said = [theirs.as_str(), ours.as_str()];
+            let mut expected = [makes[first].0, makes[second].0];
+            said.sort_unstable();
+            expected.sort_unstable();
+            assert_eq!(said, expected, "{called}: {error}");
+        }
+        meet_before_leaving(job);
+    });
+}
+
 /// A root goes on giving, and a leaf gives what nobody takes: neither ever waits for the other.
 #[test]
 fn who_never_waits_for_each_other_finds_out_within_a_window() {

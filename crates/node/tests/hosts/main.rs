@@ -14,6 +14,7 @@ mod job;
 mod killed_drivers;
 mod killed_hosts;
 mod leaving;
+mod lengths;
 mod long;
 mod mailboxes;
 mod messages;

@@ -1,5 +1,9 @@
 //! Messages of every kind between hosts.
 
+use std::path::Path;
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
 use landeck::{Any, ErrorKind, Repeated, SendMode, Tag};
 
 use crate::job::{EACH, RANKS, on_hosts};
@@ -161,6 +165,49 @@ fn sends_of_256_kib_end_before_their_receives() {
         // Nobody waits for a receive that never comes, not even when all leave.
         world.send(&vec![1u8; 200_000], far, Tag(4)).unwrap();
         world.barrier().unwrap();
+    });
+}
+
+/// A send that is over needs no further call of its process: its data are on their way, whatever the process does then.
+#[test]
+fn what_is_sent_arrives_while_its_sender_computes() {
+    on_hosts("messages::what_is_sent_arrives_while_its_sender_computes", |job| {
+        const LENGTHS: [usize; 5] = [60_000, 66_000, 131_072, 200_000, 262_144];
+        let (world, pause) = (job.world(), Duration::from_millis(200));
+        let (rank, far) = (world.rank(), (world.rank() + EACH) % RANKS);
+        let sign = |rank: usize, round: usize| {
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("arrived-{rank}-{round}"))
+        };
+        let rounds = 2 * LENGTHS.len();
+        (0..rounds).for_each(|round| drop(fs::remove_file(sign(rank, round))));
+        world.barrier().unwrap();
+        for round in 0..rounds {
+            let (length, tag) = (LENGTHS[round % LENGTHS.len()], Tag(1));
+            if rank >= EACH {
+                thread::sleep(if round % 2 == 0 { pause } else { Duration::ZERO });
+                let got = world.receive_vec::<u8>(far, tag).unwrap().0;
+                assert!(got == vec![round as u8; length], "{length} B");
+                fs::write(sign(rank, round), "").unwrap();
+                continue;
+            }
+            let sent = vec![round as u8; length];
+            match round / LENGTHS.len() {
+                0 => world.send(&sent, far, tag),
+                _ => world.scope(|scope| scope.send(&sent, far, tag)?.wait().map(drop)),
+            }
+            .unwrap();
+            // From here on it calls nothing.
+            let begun = Instant::now();
+            while !sign(far, round).exists() {
+                assert!(
+                    begun.elapsed() < Duration::from_secs(20),
+                    "{length} B stay at rank {rank}"
+                );
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+        world.barrier().unwrap();
+        (0..rounds).for_each(|round| drop(fs::remove_file(sign(rank, round))));
     });
 }
 

@@ -254,6 +254,11 @@ impl Lane {
         out.is_waiting() || is_behind || self.needs_another() || awaits_end && is_under_way()
     }
 
+    /// Whether the network has not accepted all that was sent.
+    pub(super) fn keeps_rest(&self) -> bool {
+        self.outgoing.is_waiting()
+    }
+
     /// Whether much lies in the way of a message: the network accepts no more now, as 64 KiB wait for it, the connection has
     /// ended, or the other process has not taken what was sent.
     pub(super) fn is_crowded(&self) -> bool {

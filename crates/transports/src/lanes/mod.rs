@@ -702,6 +702,12 @@ impl Channel for Lanes {
         lane.is_none_or(|lane| lane.is_received(mark))
     }
 
+    fn has_unsent_to(&self, peer: Peer) -> bool {
+        let far = self.number_of(peer);
+        let lane = far.and_then(|far| self.places[far as usize].lane.as_ref());
+        lane.is_some_and(|lane| lane.keeps_rest())
+    }
+
     fn way_to(&self, peer: Peer, class: Class, bytes: u64) -> Option<MessageWay> {
         self.number_of(peer).map(|far| self.way(far, class, bytes))
     }
