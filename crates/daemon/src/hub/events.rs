@@ -107,10 +107,11 @@ impl Hub {
     fn narrow(&mut self, host: HostNumber) {
         self.send(host, &DaemonMessage::Narrow);
         let name = self.members.host(host).map_or_else(|| host.0.to_string(), |it| it.name.clone());
-        let (own, bytes) = (&self.station.own.name, SHORT_SEGMENT_BYTES);
+        let own = &self.station.own.name;
+        let (thousands, rest) = (SHORT_SEGMENT_BYTES / 1_000, SHORT_SEGMENT_BYTES % 1_000);
         self.say(format!(
             "landeckd: a connection of {own} and {name} carried short packets, and long ones seem to be lost. Their further \
-             connections use segments of at most {bytes} bytes. Check the MTU on the way"
+             connections use segments of at most {thousands},{rest:03} bytes. Check the MTU on the way"
         ));
     }
 

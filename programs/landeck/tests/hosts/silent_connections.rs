@@ -7,7 +7,7 @@ use landeck_testing::Random;
 
 use super::members::is_member;
 use super::resuming::{SEED, talk_until_told};
-use super::suspicions::last_round;
+use super::suspicions::{last_round, until_told};
 use super::*;
 
 /// The silent deaths for each path, and in soak.
@@ -196,6 +196,27 @@ fn long_packets_that_vanish_in_mid_run_are_replaced_by_short_ones() {
         go_through_a_hole(test, "relay", &[1], false);
         go_through_a_hole(test, "lane", &[0, 1], false);
     }
+}
+
+/// Not even packets of the shortest segments pass, but heartbeats and the opening of connections do.
+#[test]
+fn a_way_that_carries_no_data_ends_the_job_and_names_both_ends() {
+    let test = "silent_connections::a_way_that_carries_no_data_ends_the_job_and_names_both_ends";
+    if is_member() {
+        return until_told(&[20_000], 1);
+    }
+    let Some(cluster) = Cluster::pair(test) else { return };
+    (0..2).for_each(|host| drop(cluster.shell(host, "ip link set eth0 gso_max_segs 1")));
+    let mut command = cluster.four_members(test, &["--host-timeout", "1"]);
+    let running = start(command.stdin(Stdio::piped()));
+    running.out.wait_for("a first round", |text| last_round(text) > 0);
+    (0..2).for_each(|host| cluster.hosts.swallow_longer(host, 700).unwrap());
+    let ended = running.end();
+    println!("{:?}: {}", ended.took, ended.err);
+    let said =
+        ["both processes and hosts live: it has carried nothing for", "as the ones before it"];
+    ended.assert(137, &said);
+    cluster.assert_nothing_left();
 }
 
 #[test]

@@ -132,7 +132,7 @@ fn a_broken_connection_fails_no_call_and_is_followed_by_another_one() {
 
 /// A process of a job that goes on until its input ends. Its messages have these lengths, and it tells of
 /// every round whose number `told` divides.
-fn until_told(lengths: &[usize], told: u64) {
+pub(super) fn until_told(lengths: &[usize], told: u64) {
     let job = Job::join().unwrap();
     let rank = job.world().rank();
     static IS_OVER: AtomicBool = AtomicBool::new(false);
