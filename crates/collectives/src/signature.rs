@@ -19,7 +19,7 @@ pub struct Signature {
     root_or_rounds: u32,
 }
 
-/// What the members of a group make together in an allgather of words about themselves. Each is a call of its own.
+/// The group that members make together in an allgather of words about themselves. Each kind is a call of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Making {

@@ -20,7 +20,6 @@ use crate::combine::CombineError;
 use crate::entry_check::EntryCheck;
 use crate::fault::Fault;
 use crate::identity::GroupIdentity;
-use crate::lack::Lack;
 use crate::mismatch::Mismatch;
 use crate::scan_scope::ScanScope;
 
@@ -226,7 +225,7 @@ impl BoardCall {
     #[cold]
     fn come_to_the_rest(&mut self, board: &mut Board) -> Result<BoardProgress, BoardError> {
         let about_memory = self.deferred_error.as_ref().filter(|error| error.is_about_memory());
-        let lack = about_memory.map(|error| Lack::behind(error, board.own()));
+        let lack = about_memory.map(|error| error.lack(board.own()));
         while self.at.has_come() || self.at.come_with_nothing(board, lack) {
             self.at.leave(board, self.deferred_error.as_ref());
             board.wake();

@@ -258,7 +258,7 @@ impl BoardSteps {
         error: BoardError,
     ) -> Result<BoardError, BoardError> {
         if error.leaves_group_whole() || error.is_want_of_memory() {
-            self.give_up(Lack::behind(&self.named(error.clone()), self.own));
+            self.give_up(self.named(error.clone()).lack(self.own));
             self.at.leave_step();
             return Ok(error);
         }

@@ -18,7 +18,6 @@ use crate::board::{AT_ONCE_BYTES, Allocate, AtBoard, BoardError, Protocol, block
 use crate::call_data::{MessageData, known_bytes_of_pieces};
 use crate::combine::Combiner;
 use crate::identity::GroupRef;
-use crate::lack::Lack;
 use crate::scan_scope::ScanScope;
 
 /// Bytes that are laid down of a row of blocks, one for each of `size`: of two, those for the other one.
@@ -266,7 +265,7 @@ impl<'a> InlineCollective<'a> {
             }
         } else if matches!(error, BoardError::Heap(_)) {
             // Others find that it brings too little.
-            let lack = Lack::behind(&error, board.own());
+            let lack = error.lack(board.own());
             self.at_board().come_with_nothing(board, Some(lack));
         } else {
             if !self.has_come {

@@ -9,7 +9,6 @@ use landeck_kernel::Area;
 use landeck_memory::Buffer;
 
 use crate::binding::Owned;
-use crate::board::BoardError;
 use crate::fault::Fault;
 
 /// Why a member has no data to pass on. Members are named by rank.
@@ -37,24 +36,6 @@ const KIND_BITS: u32 = 8;
 const MEMBER_BITS: u32 = 24;
 
 impl Lack {
-    /// The lack of member `own` behind an error at the board that leaves the group whole.
-    #[cold]
-    pub(crate) fn behind(error: &BoardError, own: u32) -> Self {
-        match *error {
-            BoardError::Lack { lack, .. } => lack,
-            BoardError::Heap(_) | BoardError::NoMemory(_) => Self::Memory { member: own },
-            BoardError::NoRoom(member) => Self::Memory { member },
-            BoardError::Spoiled(member) => Self::Part { member },
-            BoardError::Lengths { member, theirs, ours } => Self::Length {
-                member,
-                by: own,
-                message_bytes: theirs as u64,
-                expected_bytes: ours as u64,
-            },
-            _ => Self::Part { member: own },
-        }
-    }
-
     /// The fault of a member that needs the data.
     pub(crate) fn fault(self, operation: Operation) -> Fault {
         match self {

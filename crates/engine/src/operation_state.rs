@@ -70,7 +70,7 @@ pub(crate) struct OperationState {
     kept: Vec<Owned>,
     /// The messages tell the lengths of blocks; the data follow.
     pub(super) is_telling: bool,
-    /// What its signature says of the way in a few bits, in full.
+    /// The number of its way, of which its signature has room for a few bits.
     pub(super) form: u32,
     /// It was started, and goes directly to all members of other hosts.
     pub(super) is_direct: bool,
@@ -184,7 +184,7 @@ impl OperationState {
     /// others.
     #[cold]
     pub(super) fn lack_at_board(&mut self, error: BoardError) {
-        self.lacks(Lack::behind(&error, self.place.member));
+        self.lacks(error.lack(self.place.member));
         self.defer_at_board(error);
     }
 

@@ -103,6 +103,24 @@ impl BoardError {
         }
     }
 
+    /// The reason why member `own` has nothing to pass on, behind an error that leaves the group whole.
+    #[cold]
+    pub(crate) fn lack(&self, own: u32) -> Lack {
+        match *self {
+            Self::Lack { lack, .. } => lack,
+            Self::Heap(_) | Self::NoMemory(_) => Lack::Memory { member: own },
+            Self::NoRoom(member) => Lack::Memory { member },
+            Self::Spoiled(member) => Lack::Part { member },
+            Self::Lengths { member, theirs, ours } => Lack::Length {
+                member,
+                by: own,
+                message_bytes: theirs as u64,
+                expected_bytes: ours as u64,
+            },
+            _ => Lack::Part { member: own },
+        }
+    }
+
     /// Why member `own` leaves its readers.
     pub(crate) fn leave(&self, own: u32) -> Leave {
         match self {

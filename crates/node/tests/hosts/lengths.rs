@@ -76,7 +76,7 @@ fn is_about_lengths(error: &Error) -> bool {
     )
 }
 
-/// What a member has in the end if all is as the root and its own call say.
+/// The data of a member in the end if all is as the root and its own call say.
 fn expected(world: &World, operation: &str, count: usize) -> Option<Vec<u32>> {
     match operation {
         "broadcast" => Some(values(0, count)),
