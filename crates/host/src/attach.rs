@@ -16,6 +16,7 @@ use std::env;
 use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use landeck_memory::plan::SETTINGS_WORDS;
@@ -64,6 +65,8 @@ pub struct Attachment {
     pub origin: Origin,
     /// The process that this one replaces, if the launcher started it again after a failure.
     pub restart: Option<Restarted>,
+    /// The agent was told that this process has left.
+    has_told: AtomicBool,
     /// The connection to the agent, if this process came over the socket.
     tie: Option<Tie>,
     /// The connection by which the agent watches this process, if this is not the process that the launcher started.
@@ -356,17 +359,25 @@ impl Attachment {
         }
     }
 
-    /// Says that this process has left, but keeps its place ([`WayBack::SamePlace`]): it may end in any way, or
-    /// [come back](Attachment::come_back).
-    pub fn rest(&self) {
+    /// Says that this process may end in any way, and keeps its place ([`WayBack::SamePlace`]). For the others it is a
+    /// member still: it may [come back](Attachment::come_back) as what it was.
+    pub fn pause(&self) {
         self.segment.set_presence(self.slot, Presence::Finalized);
+    }
+
+    /// Says that this process has left, but keeps its place: it may end in any way, or
+    /// [come back](Attachment::come_back) as another member.
+    pub fn rest(&self) {
+        self.pause();
         // Where its connection or its end tells the agent, that is enough.
         if self.tie.is_none() && self.agent.is_none() {
+            self.has_told.store(true, Ordering::Release);
             socket::tell_presence(self.process(), LEAVE_TIME);
         }
     }
 
-    /// Takes part again, after [`Attachment::rest`]: as another member of the job, in the same place.
+    /// Takes part again, after [`Attachment::pause`] as what it was, and after [`Attachment::rest`] as another member of
+    /// the job in the same place.
     ///
     /// # Errors
     /// [`AttachError::Join`]: the agent does not answer, or the job ends.
@@ -376,7 +387,8 @@ impl Attachment {
             let said = socket::say_presence(self.process(), START_TIME);
             said.map_err(|error| AttachError::Join { host, error })
         };
-        if self.segment.presence(self.slot) == Presence::Attached {
+        if !self.has_told.swap(false, Ordering::AcqRel) {
+            self.segment.set_presence(self.slot, Presence::Attached);
             return Ok(());
         }
         // The agent may not have come to the goodbye yet.
@@ -491,6 +503,7 @@ fn in_slot(segment: Segment, slot: u32, origin: Origin) -> Result<Attachment, At
         processes,
         origin,
         restart,
+        has_told: AtomicBool::new(false),
         tie: None,
         _watched_by: watched_by,
         agent: None,
@@ -556,6 +569,7 @@ fn as_joined(
         processes,
         origin,
         restart: None,
+        has_told: AtomicBool::new(false),
         tie: Some(tie),
         _watched_by: None,
         agent: None,
@@ -589,6 +603,7 @@ fn found_job(
         processes,
         origin: Origin::Alone,
         restart: None,
+        has_told: AtomicBool::new(false),
         tie: None,
         _watched_by: None,
         agent: Some(agent),

@@ -256,8 +256,21 @@ impl Job {
         mismatch.map_or(Ok(()), |error| Err(error::in_call(&self.shared, "rest", error)))
     }
 
-    /// Takes part in the job again, after [`Job::rest`]: as another member, in the same place. The worlds that it was a
-    /// member of before are over for it.
+    /// Announces that this process may end in any way, but keeps its place ([`WayBack::SamePlace`]). The others count on
+    /// it still, since it may come [back](Job::come_back) to the worlds that it is a member of. Call [`Job::drain`] first.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Mismatch`] as [`Job::leave`].
+    pub fn pause(&self) -> Result<()> {
+        if let Some(attachment) = &self.attachment {
+            attachment.pause();
+        }
+        let mismatch = self.unnoticed_mismatch();
+        mismatch.map_or(Ok(()), |error| Err(error::in_call(&self.shared, "pause", error)))
+    }
+
+    /// Takes part in the job again, after [`Job::pause`] or [`Job::rest`]. After the latter it is another member, in the
+    /// same place, and the worlds that it was a member of before are over for it.
     ///
     /// # Errors
     /// [`ErrorKind::Attach`]: the job ends, or its agent does not answer.

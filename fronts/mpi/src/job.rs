@@ -239,7 +239,11 @@ impl Membership {
         match &self.job {
             _ if self.users > 0 => Ok(Rested::StillUsed),
             Some(job) if job.way_back() == WayBack::SamePlace => {
-                job.rest()?;
+                // Before MPI_Init it may yet come to MPI_COMM_WORLD, which the others wait for.
+                match PHASE.load(Ordering::Acquire) == AFTER {
+                    true => job.rest()?,
+                    false => job.pause()?,
+                }
                 Ok(Rested::Away)
             }
             _ => Ok(Rested::MustLeave),
