@@ -1,4 +1,4 @@
-//! Every size up to 64; every root, but in a test every fourth above 32 members.
+//! Every size up to 64; every root, but in a test every fourth above 16 members, and every eighth above 32.
 
 use std::sync::Arc;
 
@@ -11,7 +11,12 @@ use crate::cases::{
 
 /// Operations with a root from every root, and all others.
 pub(crate) fn prove_all(architecture: &Arc<dyn Architecture>, group: &Group, number: u32) {
-    let step = if is_soak() || group.size() <= 32 { 1 } else { 4 };
+    let step = match group.size() {
+        0..=16 => 1,
+        _ if is_soak() => 1,
+        17..=32 => 4,
+        _ => 8,
+    };
     for root in (number % step..group.size()).step_by(step as usize) {
         for operation in operations(true) {
             prove_one(architecture, group, operation, root, number + root);
