@@ -30,6 +30,7 @@ pub use crate::record::{Record, State};
 use crate::restarts::{Replaced, Restarts};
 use crate::view::View;
 
+mod leaving;
 mod steps;
 
 /// The parameters of a membership.
@@ -238,24 +239,6 @@ impl Membership {
             // A program that could not even be started the first time will not start later.
             let was_started = self.rank_of(slot).is_some_and(|rank| self.restarts.number(rank) > 0);
             self.failed(now, slot, was_started, out);
-        }
-    }
-
-    /// Records that a process has said goodbye, and runs on: nobody waits for it any more.
-    fn left(&mut self, slot: Slot, out: &mut Vec<Output>) {
-        let before = self.record(slot);
-        if before.state == State::Alive && self.rank_of(slot).is_some() {
-            self.set(slot, Record { state: State::Left, ..before }, out);
-        }
-    }
-
-    /// Records that a process that had left takes part again, unless the job ends.
-    fn returned(&mut self, slot: Slot, out: &mut Vec<Output>) {
-        let before = self.record(slot);
-        let may_return = self.phase == Phase::Running && before.incarnation < u32::MAX;
-        if before.state == State::Left && may_return {
-            let (incarnation, returns) = (before.incarnation + 1, before.returns + 1);
-            self.set(slot, Record { state: State::Alive, incarnation, returns, ..before }, out);
         }
     }
 
@@ -527,10 +510,10 @@ mod tests {
 
     use crate::restarts::Restart;
 
-    const NOW: Duration = Duration::from_secs(5);
-    const GRACE: Duration = Duration::from_secs(1);
+    pub(super) const NOW: Duration = Duration::from_secs(5);
+    pub(super) const GRACE: Duration = Duration::from_secs(1);
 
-    fn membership(on_failure: OnFailure) -> Membership {
+    pub(super) fn membership(on_failure: OnFailure) -> Membership {
         let plan = Plan { host: HostId(7), processes: 3, guests: 2, on_failure, grace: GRACE };
         let mut membership = Membership::new(plan);
         for slot in 0..3 {
@@ -539,7 +522,7 @@ mod tests {
         membership
     }
 
-    fn ended(slot: u32, status: i32, presence: Presence) -> Input {
+    pub(super) fn ended(slot: u32, status: i32, presence: Presence) -> Input {
         Input::Ended { slot: Slot(slot), status, presence }
     }
 
@@ -560,52 +543,6 @@ mod tests {
         assert_eq!(membership.view().id(), 1, "a start as planned changes no view");
         assert_eq!(membership.begin().last(), Some(&Output::Announce));
         assert_eq!(membership.record(Slot(2)).pid, 102);
-    }
-
-    #[test]
-    fn a_process_that_has_left_runs_on_and_may_come_back() {
-        let mut membership = membership(OnFailure::Abort);
-        let first = membership.process(Slot(1));
-        let out = membership.handle(NOW, Input::Left { slot: Slot(1) });
-        assert_eq!(membership.record(Slot(1)).state, State::Left);
-        assert!(out.contains(&Output::Announce) && out.contains(&Output::NewView));
-        assert!(!membership.is_alive(first) && membership.view().rank_of(first).is_none());
-        assert!(membership.vacated().next().is_none(), "it has its slot still");
-        assert!(membership.handle(NOW, Input::Left { slot: Slot(1) }).is_empty());
-        membership.handle(NOW, Input::Returned { slot: Slot(1) });
-        let record = membership.record(Slot(1));
-        assert_eq!((record.state, record.incarnation, record.returns), (State::Alive, 2, 1));
-        assert_eq!((record.pid, membership.rank_of(Slot(1))), (101, Some(1)));
-        assert!(!membership.is_alive(first), "what it was a member of before is over");
-        assert!(membership.handle(NOW, Input::Returned { slot: Slot(1) }).is_empty());
-        membership.handle(NOW, Input::Left { slot: Slot(1) });
-        let failed = membership.handle(NOW, ended(1, 3 << 8, Presence::Finalized));
-        assert!(failed.contains(&Output::SetEnding), "its end counts, also after it has left");
-        let asked = membership.handle(NOW, Input::Returned { slot: Slot(2) });
-        assert!(asked.is_empty() && membership.record(Slot(2)).incarnation == 1);
-    }
-
-    #[test]
-    fn a_job_is_over_when_the_last_that_has_left_has_ended() {
-        let mut membership = membership(OnFailure::Notify);
-        for slot in 0..3 {
-            let out = membership.handle(NOW, Input::Left { slot: Slot(slot) });
-            assert!(!out.contains(&Output::Over));
-        }
-        for slot in 0..3 {
-            let out = membership.handle(NOW, ended(slot, 0, Presence::Finalized));
-            assert_eq!(out.contains(&Output::Over), slot == 2);
-            assert_eq!(membership.record(Slot(slot)).state, State::Departed);
-        }
-    }
-
-    #[test]
-    fn the_end_of_a_job_reaches_those_that_have_left() {
-        let mut membership = membership(OnFailure::Abort);
-        membership.handle(NOW, Input::Left { slot: Slot(0) });
-        let out = membership.handle(NOW, Input::End { grace: GRACE });
-        assert!(out.contains(&Output::Terminate { slot: Slot(0) }));
-        assert!(membership.handle(NOW, Input::Returned { slot: Slot(0) }).is_empty());
     }
 
     #[test]
