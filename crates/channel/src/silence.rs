@@ -134,7 +134,7 @@ mod tests {
             ..open(100, 7)
         };
         // It is asked once in five seconds, and answers after 100 ms.
-        let answers = |ms: u64| closed(ms % 5_000 == 0, ms.saturating_sub(100) % 5_000);
+        let answers = |ms: u64| closed(ms.is_multiple_of(5_000), ms.saturating_sub(100) % 5_000);
         assert_eq!(silent_at(answers, 60_000), None);
         // At 10 s the network dies: the question of that moment gets no answer.
         let dies = |ms| if ms < 10_000 { answers(ms) } else { closed(true, ms - 5_100) };
@@ -144,7 +144,7 @@ mod tests {
         // A process that seldom looks may meet each question before its answer.
         let mut silence = Silence::default();
         for ms in (0..60_000).step_by(10_000) {
-            silence.look(at(ms), &closed(ms % 20_000 == 0, 4_999));
+            silence.look(at(ms), &closed(ms.is_multiple_of(20_000), 4_999));
             assert_eq!(silence.longer_than(LIMIT, at(ms)), None);
         }
     }

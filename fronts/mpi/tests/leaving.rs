@@ -69,9 +69,9 @@ fn check(output: &Output) {
         let words: Vec<&str> = line.split_whitespace().collect();
         let (is_told, leaver, ms) = (words[4], words[6], words[8]);
         assert_eq!(is_told, "1", "{all}");
-        assert!(ms.parse::<u64>().unwrap() < TOLD_MS, "{line}\n{all}");
+        assert!(ms.parse::<u64>().expect("a time") < TOLD_MS, "{line}\n{all}");
         // As members of their group the one that leaves is behind rank 0, or behind all that stay.
-        let in_group = if leaver.parse::<u32>().unwrap() < RANKS / 2 { 1 } else { 3 };
+        let in_group = if leaver.parse::<u32>().expect("a rank") < RANKS / 2 { 1 } else { 3 };
         let named = format!("rank {in_group} ");
         assert!(line.contains(&named) && line.contains("has left the job"), "{line}");
     }

@@ -154,7 +154,8 @@ fn going(world: &World, operation: Operation, root: usize) -> Result<()> {
 fn members_that_make_different_groups_find_out() {
     let name = "mismatch::members_that_make_different_groups_find_out";
     in_job(3, name, ThreadMode::Single, |job| {
-        let makes: [(&str, fn(&World) -> Result<()>); 4] = [
+        type Making = fn(&World) -> Result<()>;
+        let makes: [(&str, Making); 4] = [
             ("split", |world| world.split(Some(0), 0).map(drop)),
             ("duplicate", |world| world.duplicate().map(drop)),
             ("started duplicate", |world| world.start_duplicate()?.finish().map(drop)),
