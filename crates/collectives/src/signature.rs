@@ -23,7 +23,7 @@ pub struct Signature {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Making {
-    /// Groups by colors.
+    /// Groups by colors, of which a host may be one.
     Split,
     /// A group of the same members.
     Duplicate,
@@ -31,21 +31,13 @@ pub enum Making {
     StartedDuplicate,
     /// A group of some members.
     Subset,
-    /// A group on each host.
-    SplitByHost,
     /// A group of the same members in other clusters.
     Clusters,
 }
 
 impl Making {
-    const ALL: [Self; 6] = [
-        Self::Split,
-        Self::Duplicate,
-        Self::StartedDuplicate,
-        Self::Subset,
-        Self::SplitByHost,
-        Self::Clusters,
-    ];
+    const ALL: [Self; 5] =
+        [Self::Split, Self::Duplicate, Self::StartedDuplicate, Self::Subset, Self::Clusters];
 
     const fn as_str(self) -> &'static str {
         match self {
@@ -53,7 +45,6 @@ impl Making {
             Self::Duplicate => "duplicate",
             Self::StartedDuplicate => "started duplicate",
             Self::Subset => "subset",
-            Self::SplitByHost => "split by hosts",
             Self::Clusters => "duplicate in clusters",
         }
     }

@@ -671,6 +671,7 @@ fn short_source(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lack::Lack;
     use landeck_board::LinesPlace;
     use landeck_channel::Peer;
     use landeck_memory::heap::{Heap, HeapFull};
@@ -758,7 +759,8 @@ mod tests {
                 assert_eq!(theirs, own);
             } else {
                 let full = BoardError::Heap(full);
-                assert_eq!((sent, got), (Err(full), Err(BoardError::NoRoom(0))));
+                let lack = Lack::Memory { member: 0 };
+                assert_eq!((sent, got), (Err(full), Err(BoardError::Lack { member: 0, lack })));
             }
             theirs.fill(0);
             root.collect();

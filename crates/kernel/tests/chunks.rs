@@ -391,7 +391,7 @@ fn a_hostile_sender_is_broken() {
         ),
         (vec![offer(50, 5, 0), chunk(5, 51)], BrokenPeer::TooLong { length: 51, most: 50 }),
         (vec![offer(0, 5, 0)], BrokenPeer::Reference),
-        (vec![offer(9, 5, 2)], BrokenPeer::Reference),
+        (vec![offer(9, 5, 3)], BrokenPeer::Reference),
         (vec![offer(9, 5, 0), offer(9, 5, 1)], BrokenPeer::Reference),
         (vec![emptied(1, 0)], form.clone()),
         (vec![emptied(0, 1)], form.clone()),

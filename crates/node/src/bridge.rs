@@ -271,7 +271,7 @@ impl Bridge {
     /// # Errors
     /// As [`Bridge::split`].
     pub fn split_by_host(&self, key: i64) -> Result<Option<Bridge>> {
-        self.split_as(Making::SplitByHost, self.both.color_of_host(), key)
+        self.split_as(Making::Split, self.both.color_of_host(), key)
     }
 
     /// Creates a new bridge between the same groups. All members of both groups call it.

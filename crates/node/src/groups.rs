@@ -140,7 +140,7 @@ impl World {
     /// As [`World::split`].
     pub fn split_by_host(&self, key: i64) -> Result<World> {
         self.call("split_by_host", || {
-            let made = self.split_as(Making::SplitByHost, (self.color_of_host(), key), None)?;
+            let made = self.split_as(Making::Split, (self.color_of_host(), key), None)?;
             made.ok_or(ErrorKind::NotAMember.into())
         })
     }

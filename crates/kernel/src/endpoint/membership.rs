@@ -40,7 +40,7 @@ impl<N: Channel> Endpoint<N> {
         self.core.membership.set_members(context, members);
     }
 
-    /// Makes a context a joint one: see [`super::joint_contexts`].
+    /// Makes a context a joint one: everything in it ends with the first death among its members.
     pub fn make_joint(&mut self, context: u32) {
         self.core.membership.joint.entry(context).or_default();
     }
