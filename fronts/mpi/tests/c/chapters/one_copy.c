@@ -101,14 +101,14 @@ static void cancelled(MPI_Comm comm, int from, int to, int length)
 {
     MPI_Request send;
     MPI_Status status;
-    int flag = 0, is_coming;
+    int flag = 0, is_coming, hosts = host_ranks().hosts;
     if (!is_ours() || to == rank) return;
     fill(3);
     MPI_Isend(out, length, MPI_BYTE, to, 3, comm, &send);
     MPI_Cancel(&send);
     MPI_Wait(&send, &status);
     MPI_Test_cancelled(&status, &flag);
-    CHECK(flag || host_ranks().hosts > 1);
+    CHECK(flag || hosts > 1);
     flag = !flag;
     MPI_Sendrecv(&flag, 1, MPI_INT, to, 4, &is_coming, 1, MPI_INT, from, 4, comm, MPI_STATUS_IGNORE);
     if (is_coming) {
