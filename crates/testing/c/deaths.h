@@ -12,7 +12,7 @@ struct operation {
 };
 
 #define OPERATION(name) { #name, name }
-/* An operation that processes of one host alone have. */
+/* An operation that is tried on one host alone. */
 #define OPERATION_HERE(name) { #name " (one host)", name }
 
 /* Returns from the operation with the first error. */

@@ -39,7 +39,7 @@ const ROUNDS_SOAK: u64 = 30;
 /// The number of kills in each operation over hosts, where a job takes longer to start.
 const ROUNDS_OVER_HOSTS: u64 = 1;
 
-/// How the names of operations end that only processes of one host have.
+/// How the names of operations end that are tried on one host alone.
 const ON_ONE_HOST: &str = " (one host)";
 
 /// Where the processes of the jobs are.

