@@ -243,12 +243,15 @@ impl Bridge {
     }
 
     fn split_as(&self, making: Making, color: Option<u32>, key: i64) -> Result<Option<Bridge>> {
-        let divided = |world: &World, key| world.split_as(making, (color, key), None);
-        let local = divided(&self.local, key);
+        // Also the own group's world is made by both: a member that has learned of a death in the other group is missing
+        // in the own one, and the others learn why.
+        let divided = |color, key| self.both.split_as(making, (color, key), None);
+        let color = color.map(u64::from);
+        let local = divided(color.map(|color| self.side() | color), key);
         let place = local.as_ref().ok().and_then(Option::as_ref).map_or(0, World::rank);
-        // The other group takes part in all of these, so this one does too after a failure.
+        // The other members take part in all of these, so this one does too after a failure.
         let key = behind(!self.is_first(), place);
-        let (both, between) = (divided(&self.both, key), divided(&self.both, key));
+        let (both, between) = (divided(color, key), divided(color, key));
         let is_made = local.is_ok() && both.is_ok() && between.is_ok();
         let are_made = self.both.all_reduce(u8::from(is_made), Minimum);
         let (local, both, between) = (local?, both?, between?);
@@ -295,6 +298,11 @@ impl Bridge {
         let is_turned = highs[0] > highs[second];
         let key = behind(self.is_first() == is_turned, self.local.rank());
         self.both.split(Some(0), key)?.ok_or_else(|| ErrorKind::NotAMember.into())
+    }
+
+    /// The own group as a color, above the colors of users.
+    pub(crate) fn side(&self) -> u64 {
+        u64::from(!self.is_first()) << 32
     }
 
     /// Returns whether the own group comes first in the world of both.

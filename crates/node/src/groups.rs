@@ -55,10 +55,14 @@ pub struct Agreement {
     pub are_acknowledged: bool,
 }
 
+/// Which of the new groups a member will be in; `None` if in none of them. A word, so that it can name the side of a
+/// bridge beside a color of the user.
+pub(crate) type Color = Option<u64>;
+
 /// The contribution of a member to the creation of a group: what it wants and what it offers.
 #[derive(Clone, Copy)]
 pub(crate) struct Record {
-    pub(crate) color: Option<u32>,
+    pub(crate) color: Color,
     pub(crate) key: i64,
     pub(crate) offer: Offer,
     pub(crate) place: Place,
@@ -66,6 +70,8 @@ pub(crate) struct Record {
 
 /// Six: what a line of the board has room for.
 pub(crate) const RECORD_WORDS: usize = 6;
+/// In the place of a color: the member is in no new group.
+const NO_COLOR: u64 = u64::MAX;
 /// Bytes of a member's own memory for a new group, about, objects of the fronts included.
 const GROUP_BYTES: usize = 1 << 20;
 /// In the place of a context: the member has no memory for a new group, so nobody makes it.
@@ -75,7 +81,7 @@ const ANSWER: u32 = 1 << 31;
 
 impl Record {
     pub(crate) fn encode(&self) -> [u64; RECORD_WORDS] {
-        let color = self.color.map_or(u64::from(u32::MAX) + 1, u64::from);
+        let color = self.color.unwrap_or(NO_COLOR);
         let Offer { context, lines, board } = self.offer;
         let head = u64::from(context) | u64::from(self.place.cache) << 32;
         [color, self.key as u64, head, lines, board, self.place.host]
@@ -88,7 +94,8 @@ impl Record {
         };
         let offer = Offer { context: head as u32, lines, board };
         let place = Place { host, cache: (head >> 32) as u16 };
-        Self { color: u32::try_from(color).ok(), key: key as i64, offer, place }
+        let color = Some(color).filter(|&color| color != NO_COLOR);
+        Self { color, key: key as i64, offer, place }
     }
 }
 
@@ -100,7 +107,7 @@ impl World {
     /// # Errors
     /// As [`World::all_gather`], [`ErrorKind::TooManyGroups`].
     pub fn split(&self, color: Option<u32>, key: i64) -> Result<Option<World>> {
-        self.call("split", || self.split_as(Making::Split, (color, key), None))
+        self.call("split", || self.split_as(Making::Split, (color.map(u64::from), key), None))
     }
 
     /// Creates a new world of the same members: messages and operations of the two worlds do not
@@ -128,7 +135,7 @@ impl World {
         self.call("subset", || {
             self.check_members(ranks)?;
             let place = ranks.iter().position(|&rank| rank == self.rank());
-            let color = place.map(|_| ranks.iter().min().map_or(0, |&rank| rank as u32));
+            let color = place.map(|_| ranks.iter().min().map_or(0, |&rank| rank as u64));
             self.split_as(Making::Subset, (color, place.unwrap_or(0) as i64), None)
         })
     }
@@ -140,7 +147,8 @@ impl World {
     /// As [`World::split`].
     pub fn split_by_host(&self, key: i64) -> Result<World> {
         self.call("split_by_host", || {
-            let made = self.split_as(Making::Split, (self.color_of_host(), key), None)?;
+            let color = self.color_of_host().map(u64::from);
+            let made = self.split_as(Making::Split, (color, key), None)?;
             made.ok_or(ErrorKind::NotAMember.into())
         })
     }
@@ -293,7 +301,7 @@ impl World {
     pub(crate) fn split_as(
         &self,
         making: Making,
-        (color, key): (Option<u32>, i64),
+        (color, key): (Color, i64),
         shape: Option<Group>,
     ) -> Result<Option<World>> {
         self.is_ready_to_make()?;
@@ -613,7 +621,7 @@ mod tests {
     #[test]
     fn records_are_read_as_written() {
         let offer = Offer { context: u32::MAX, lines: 1 << 40, board: 7 };
-        for color in [None, Some(0), Some(u32::MAX)] {
+        for color in [None, Some(0), Some(u64::from(u32::MAX) + 1), Some(NO_COLOR - 1)] {
             for key in [i64::MIN, -1, 0, 5] {
                 let place = Place { host: u64::MAX, cache: u16::MAX };
                 let read = Record::decode(&Record { color, key, offer, place }.encode());

@@ -90,7 +90,7 @@ pub use collectives::Part;
 pub use combine::{
     And, BitAnd, BitOr, BitXor, Combination, Combine, Maximum, Minimum, Or, Product, Sum, User, Xor,
 };
-pub use duplication::Duplication;
+pub use duplication::{BridgeDuplication, Duplication};
 pub use element::Element;
 pub use error::{Error, ErrorKind, GroupError, MailboxError, Result, SemaphoreError, ThreadError};
 pub use group_service::{Group, GroupMember, GroupOptions, GroupView, Member, ServedBy, WhenFull};

@@ -10,6 +10,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -120,7 +121,10 @@ struct Scene(PathBuf);
 
 impl Scene {
     fn new(place: &str) -> Scene {
-        let scene = Path::new(place).join(format!("landeck scene {}", std::process::id()));
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("landeck scene {} {count}", std::process::id());
+        let scene = Path::new(place).join(name);
         let _ = fs::remove_dir_all(&scene);
         fs::create_dir_all(&scene).unwrap();
         Scene(scene)

@@ -217,15 +217,18 @@ fn what_is_asked_for_wrongly_is_explained() {
 
 #[test]
 fn what_is_measured_stands_beside_what_is_simulated() {
-    let ran = simulate("message --platform host --measured --sizes 8,65536");
-    // How near they are is a matter of this machine.
-    let is_said = |ran: &Ran, all: u32| {
-        let is_met = ran.said.contains(&format!("{all} of {all} figures are within"));
+    // How near they are is a matter of this machine, and so is whether the processors stay in their places meanwhile.
+    let is_measured = |ran: &Ran| {
+        let is_measured = !ran.said.contains("so nothing was measured. Run it again");
+        let is_met = is_measured && ran.said.contains("2 of 2 figures are within");
         assert_eq!(ran.code, Some(if is_met { 0 } else { 1 }), "{}{}", ran.said, ran.errors);
+        is_measured
     };
-    is_said(&ran, 2);
+    let ran = simulate("message --platform host --measured --sizes 8,65536");
+    is_measured(&ran);
     assert!(ran.said.contains("the largest difference is"), "{}", ran.said);
     let ran = simulate("allreduce -a board,flat -n 2 --platform host --measured --sizes 8");
-    is_said(&ran, 2);
-    assert!(ran.said.contains("board:") && ran.said.contains("flat:"), "{}", ran.said);
+    if is_measured(&ran) {
+        assert!(ran.said.contains("board:") && ran.said.contains("flat:"), "{}", ran.said);
+    }
 }

@@ -3,7 +3,8 @@
 use std::ffi::{c_char, c_int};
 use std::sync::{Arc, Mutex};
 
-use landeck::{Bridge, Duplication};
+use landeck::raw::Operation;
+use landeck::{BridgeDuplication, Duplication};
 use landeck_c_boundary::pointer;
 
 use crate::abi::{
@@ -377,31 +378,31 @@ unsafe fn duplicate(comm: Handle, hints: Info, newcomm: *mut Handle) -> Result<W
 }
 
 /// A copy of a communicator that is being made.
-struct Copying {
-    /// The world of the own group, for which the request waits.
-    own: Duplication,
-    /// Two of both groups: for what they do together, and for their bridge. They are there as soon as
-    /// all have begun.
-    of_both: Option<[Duplication; 2]>,
+enum Copying {
+    Own(Duplication),
+    Across(BridgeDuplication),
 }
 
 impl Copying {
     fn start(communicator: &Communicator) -> Result<Self, Mistake> {
-        let own = communicator.world.start_duplicate();
-        // Whatever has failed: the other group waits for these.
-        let of_both = communicator.remote.as_ref().map(|remote| {
-            let (both, between) =
-                (remote.both().start_duplicate(), remote.both().start_duplicate());
-            both.and_then(|both| Ok([both, between?]))
-        });
-        Ok(Self { own: own?, of_both: of_both.transpose()? })
+        Ok(match &communicator.remote {
+            None => Self::Own(communicator.world.start_duplicate()?),
+            Some(remote) => Self::Across(remote.bridge.start_duplicate()?),
+        })
+    }
+
+    fn operation(&self) -> Operation {
+        match self {
+            Self::Own(world) => world.operation(),
+            Self::Across(bridge) => bridge.operation(),
+        }
     }
 
     fn finish(self, parent: &Communicator) -> Result<Communicator, Mistake> {
-        let own = self.own.finish_waited()?;
-        let Some([both, between]) = self.of_both else { return Ok(parent.child(own)) };
-        let (both, between) = (both.finish()?, between.finish()?);
-        Ok(parent.child_across(Bridge::over(own, both, &between)?))
+        Ok(match self {
+            Self::Own(world) => parent.child(world.finish_waited()?),
+            Self::Across(bridge) => parent.child_across(bridge.finish_waited()?),
+        })
     }
 }
 
@@ -415,7 +416,7 @@ unsafe fn start_duplicate(
     pointer::check("request", request, 1)?;
     let communicator = communicator::get("comm", comm)?;
     let copying = Copying::start(communicator)?;
-    let operation = copying.own.operation();
+    let operation = copying.operation();
     let place = Place(newcomm);
     let (parent, snapshot) = (Arc::clone(communicator), communicator.attributes.snapshot());
     let finish = attributes::copying(comm, snapshot, move |copies| {

@@ -1,6 +1,6 @@
 /* All ranks repeat the operation that the first argument names. One of them, the second argument, is killed from
-   outside, meanwhile or before: the third argument says which. Each other rank says when it was told and what, and then stays: it neither calls the library again nor
-   ends, so nobody is told by its leaving. */
+   outside, meanwhile or before: the third argument says which. Each other rank says when it was told and what, and then
+   stays: it neither calls the library again nor ends, so nobody is told by its leaving. */
 #include "check.h"
 #include "deaths.h"
 
@@ -540,7 +540,9 @@ static int dist_graph_create(void)
 
 /* ---- the table ---------------------------------------------------------------------------------------------- */
 
-/* Over hosts a survivor of those with intercommunicators is not told now and then (2 of 28 kills), which is open. */
+/* Making an intercommunicator begins within each group, whose members know nothing of the other one. Over hosts one
+   of them may have made it when another is told of a death in the other group: the first would then wait in the next
+   round for the other, which lives and does not come. On one host all of a round have it or none. */
 static const struct operation operations[] = {
     OPERATION(sendrecv), OPERATION(sendrecv_long), OPERATION(persistent), OPERATION(ssend), OPERATION(mprobe),
     OPERATION(bsend), OPERATION(testall), OPERATION(any_source), OPERATION(sendrecv_replace),
@@ -553,14 +555,15 @@ static const struct operation operations[] = {
     OPERATION(iscan_then_barrier), OPERATION(kept_scan_then_barrier), OPERATION(exscan_then_barrier),
     OPERATION(iexscan_then_barrier), OPERATION(kept_exscan_then_barrier), OPERATION(bcast_long),
     OPERATION(bcast_of_another), OPERATION(gather_long), OPERATION(alltoall_long), OPERATION(allreduce_long),
-    OPERATION(allreduce_own), OPERATION(iallreduce_own), OPERATION(tested_ialltoall), OPERATION(two_at_once), OPERATION(neighbors), OPERATION(ring_allgather), OPERATION(ring_alltoall_long),
-    OPERATION(ring_started), OPERATION(ring_tested), OPERATION(ring_kept), OPERATION(chain_allgatherv),
-    OPERATION(barrier_across), OPERATION(allreduce_across), OPERATION(ibcast_across), OPERATION(comm_dup),
-    OPERATION(dup_with_info), OPERATION(idup), OPERATION(two_idups), OPERATION(split), OPERATION(split_type),
-    OPERATION(create), OPERATION(create_group), OPERATION(create_from_group), OPERATION(used_at_once),
-    OPERATION(disconnect), OPERATION_HERE(intercomm_create), OPERATION_HERE(intercomm_create_from_groups),
-    OPERATION_HERE(intercomm_merge), OPERATION_HERE(intercomm_dup), OPERATION_HERE(intercomm_idup), OPERATION_HERE(intercomm_split),
-    OPERATION_HERE(intercomm_create_of_groups), OPERATION(cart_create), OPERATION(cart_sub), OPERATION(graph_create),
+    OPERATION(allreduce_own), OPERATION(iallreduce_own), OPERATION(tested_ialltoall), OPERATION(two_at_once),
+    OPERATION(neighbors), OPERATION(ring_allgather), OPERATION(ring_alltoall_long), OPERATION(ring_started),
+    OPERATION(ring_tested), OPERATION(ring_kept), OPERATION(chain_allgatherv), OPERATION(barrier_across),
+    OPERATION(allreduce_across), OPERATION(ibcast_across), OPERATION(comm_dup), OPERATION(dup_with_info),
+    OPERATION(idup), OPERATION(two_idups), OPERATION(split), OPERATION(split_type), OPERATION(create),
+    OPERATION(create_group), OPERATION(create_from_group), OPERATION(used_at_once), OPERATION(disconnect),
+    OPERATION_HERE(intercomm_create), OPERATION_HERE(intercomm_create_from_groups), OPERATION(intercomm_merge),
+    OPERATION(intercomm_dup), OPERATION(intercomm_idup), OPERATION(intercomm_split),
+    OPERATION(intercomm_create_of_groups), OPERATION(cart_create), OPERATION(cart_sub), OPERATION(graph_create),
     OPERATION(dist_graph_create),
 };
 enum { OPERATIONS = sizeof operations / sizeof operations[0] };

@@ -1,5 +1,5 @@
-/* The ranks of a ring repeat an operation between neighbours, and rank 1 leaves after some of them. Each other rank says
-   what it was told, and then stays: it neither calls the library again nor ends. */
+/* The ranks of a ring repeat an operation between neighbours, and rank 1 leaves once all have ended some of them. Each
+   other rank says what it was told, and then stays: it neither calls the library again nor ends. */
 #include <unistd.h>
 
 #include "check.h"
@@ -25,6 +25,7 @@ int main(int argc, char **argv)
     MPI_Cart_create(MPI_COMM_WORLD, 1, shape, is_round, 0, &ring);
     MPI_Comm_set_errhandler(ring, MPI_ERRORS_RETURN);
     for (int times = 0; times < 100; times++) CHECK(exchange() == MPI_SUCCESS);
+    CHECK(MPI_Barrier(MPI_COMM_WORLD) == MPI_SUCCESS);
     if (rank == 1) return MPI_Finalize();
     while (code == MPI_SUCCESS) code = rank % 2 == 0 ? exchange() : exchange_testing();
     MPI_Error_string(code, text, &length);
