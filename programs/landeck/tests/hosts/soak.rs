@@ -32,7 +32,7 @@ const ROUNDS: u64 = 150;
 /// Set for jobs that end by themselves.
 const ENDS: &str = "LANDECK_TEST_ENDS";
 /// Lists the things on a host besides processes: files, named sockets, and sockets that listen or are connected.
-const LEFT: &str = "find /tmp /dev/shm /run/home /run/lock ! -type d ! -name '*.job'
+const LEFT: &str = "find /tmp -xdev /dev/shm /run/home /run/lock ! -type d ! -name '*.job'
     grep -o '@landeck.*' /proc/net/unix
     ss -H -n -l -t -u
     ss -H -n -t state established";
