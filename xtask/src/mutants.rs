@@ -149,8 +149,15 @@ const MUTANTS: &[Mutant] = &[
     Mutant {
         breaks: "the first word is final (a second end)",
         file: ARBITER,
-        line: "if self.ended.contains_key(&process) {",
-        changed: "if self.ended.contains_key(&process) && self.last == 0 {",
+        line: "if known.is_some_and(|known| known.is_final() || known == end) {",
+        changed: "if known.is_some_and(|known| known == end) {",
+        test: "hosts::trunks_that_break",
+    },
+    Mutant {
+        breaks: "only a process that is away returns",
+        file: ARBITER,
+        line: "(Some(job), Some((_, end @ ProcessEnd::Away))) => {",
+        changed: "(Some(job), Some((_, end))) => {",
         test: "hosts::trunks_that_break",
     },
     Mutant {

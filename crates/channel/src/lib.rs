@@ -282,6 +282,12 @@ pub trait Channel: Send {
     /// never was a path.
     fn is_read_out(&self, peer: Peer) -> bool;
 
+    /// Whether messages of an earlier process in a peer's place, which has said goodbye, are not taken yet, now that its
+    /// process is the one of this incarnation.
+    fn holds_before(&self, _peer: Peer, _incarnation: u32) -> bool {
+        false
+    }
+
     /// The time of a clock that is never set, for grants; zero in a channel without a clock.
     fn clock(&self) -> Duration {
         Duration::ZERO

@@ -93,6 +93,13 @@ pub(crate) enum LanesEvent {
         /// How it has ended.
         end: ProcessEnd,
     },
+    /// A process of this host takes part again, as this incarnation.
+    Returned {
+        /// The job.
+        job: JobId,
+        /// The process, as it is now.
+        process: ProcessId,
+    },
     /// Two processes have had no connection for T, and no word says why: the job cannot go on.
     PairBroken {
         /// The job.
@@ -288,16 +295,8 @@ impl Lanes {
     /// [`CallRefusal`].
     fn verified(&self, tools: &LaneTools, caller: &Caller) -> Result<[u8; 32], CallRefusal> {
         let preamble = &caller.preamble;
-        if preamble.machine != self.machine || preamble.to != self.own {
-            return Err("it is meant for another machine or host".into());
-        }
         let host = preamble.from;
-        let secret = tools.trunks.secret(host, preamble.key_generation);
-        let secret =
-            *secret.ok_or("its code is made under a secret that this host does not have")?;
-        if !verify(&secret, &caller.challenge, &caller.bytes) {
-            return Err("its code is wrong".into());
-        }
+        let secret = self.secret_of(tools.trunks, caller)?;
         let part = tools.parts.get(preamble.job).ok_or(CallRefusal::JobIsOver)?;
         let place = part.place(preamble.own).ok_or("its process is none of the job")?;
         if preamble.wanted.host != part.host_id() || part.host_of(place) != host {
@@ -307,6 +306,28 @@ impl Lanes {
             return Err("its frames are protected in another way than here".into());
         }
         Ok(secret)
+    }
+
+    /// Checks that a caller comes from the host that its preamble names; returns the secret of the two hosts.
+    ///
+    /// # Errors
+    /// The reason why it does not.
+    pub(crate) fn secret_of(
+        &self,
+        trunks: &Trunks,
+        caller: &Caller,
+    ) -> Result<[u8; 32], &'static str> {
+        let preamble = &caller.preamble;
+        if preamble.machine != self.machine || preamble.to != self.own {
+            return Err("it is meant for another machine or host");
+        }
+        let secret = trunks.secret(preamble.from, preamble.key_generation);
+        let secret =
+            *secret.ok_or("its code is made under a secret that this host does not have")?;
+        match verify(&secret, &caller.challenge, &caller.bytes) {
+            true => Ok(secret),
+            false => Err("its code is wrong"),
+        }
     }
 
     /// A message of another daemon has come.

@@ -122,6 +122,9 @@ impl Members {
             WordContent::ProcessEnded { process, end, .. } => {
                 arbiter.process_ended(from, incarnation, process, end)
             }
+            WordContent::ProcessReturned { process, .. } => {
+                arbiter.process_returned(from, incarnation, process)
+            }
             WordContent::JobEnds { job, code, cause } => arbiter.end_job(job, code, cause),
             WordContent::HostLost { host, incarnation, silent_ms } if from == own => {
                 arbiter.host_lost(host, incarnation, silent_ms)
@@ -261,7 +264,8 @@ fn follows(content: &WordContent, output: &FollowerOutput) -> bool {
             job == ended
         }
         (
-            WordContent::ProcessEnded { process, .. },
+            WordContent::ProcessEnded { process, .. }
+            | WordContent::ProcessReturned { process, .. },
             FollowerOutput::Far(FarChange { subject: FarSubject::Process(of), .. }),
         ) => process == of,
         (

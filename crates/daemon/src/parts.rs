@@ -74,6 +74,26 @@ impl PartOfHost {
         true
     }
 
+    /// Writes the end of a process; returns whether that is news.
+    fn note_end(&self, process: ProcessId, end: ProcessEnd) -> bool {
+        self.place(process).is_some_and(|place| set_end(&self.segment, place, end))
+    }
+
+    /// Writes that a process takes part again, as this incarnation; returns whether that is news.
+    fn note_return(&mut self, process: ProcessId) -> bool {
+        let before = process.before().and_then(|before| self.places.remove(&before));
+        let Some(place) = before else { return false };
+        let record = self.segment.far_record(place);
+        let incarnation = process.incarnation.0;
+        let (state, status) = (SlotState::Alive, 0);
+        let process_there = FarProcess { incarnation, ..record.process };
+        self.segment
+            .set_far_record(place, FarRecord { process: process_there, state, status, ..record });
+        self.far[place as usize] = process;
+        self.places.insert(process, place);
+        true
+    }
+
     /// Whether the word of the job's end was applied.
     pub(crate) const fn is_ending(&self) -> bool {
         self.is_ending
@@ -166,17 +186,19 @@ impl Parts {
     }
 
     /// Writes a change into the far records of all segments that have the process, and announces it.
-    pub(crate) fn write(&self, change: &FarChange) {
-        for part in self.parts.values().filter(|part| !part.is_ending) {
+    pub(crate) fn write(&mut self, change: &FarChange) {
+        for part in self.parts.values_mut().filter(|part| !part.is_ending) {
             let is_changed = match (change.subject, change.state) {
-                (FarSubject::Process(process), FarState::Left) => part
-                    .place(process)
-                    .is_some_and(|place| set_end(&part.segment, place, ProcessEnd::Left)),
-                (FarSubject::Process(process), FarState::Died { pid, status }) => {
-                    part.place(process).is_some_and(|place| {
-                        set_end(&part.segment, place, ProcessEnd::Died { pid, status })
-                    })
+                (FarSubject::Process(process), FarState::Left) => {
+                    part.note_end(process, ProcessEnd::Left)
                 }
+                (FarSubject::Process(process), FarState::Away) => {
+                    part.note_end(process, ProcessEnd::Away)
+                }
+                (FarSubject::Process(process), FarState::Died { pid, status }) => {
+                    part.note_end(process, ProcessEnd::Died { pid, status })
+                }
+                (FarSubject::Process(process), FarState::Back) => part.note_return(process),
                 (FarSubject::Process(process), FarState::Lost { .. } | FarState::Gone) => {
                     part.place(process).is_some_and(|place| set_lost(&part.segment, place))
                 }
@@ -185,6 +207,17 @@ impl Parts {
             if is_changed {
                 part.segment.announce_membership();
             }
+        }
+    }
+
+    /// Takes a process that another host has named and that may have returned: the word of that may come later.
+    pub(crate) fn meet_returned(&mut self, host: HostNumber, process: ProcessId) {
+        let Some(before) = process.before() else { return };
+        let is_there =
+            |part: &PartOfHost| part.place(before).is_some_and(|place| part.host_of(place) == host);
+        if self.parts.values().any(is_there) {
+            let subject = FarSubject::Process(process);
+            self.write(&FarChange { subject, state: FarState::Back });
         }
     }
 
@@ -217,11 +250,13 @@ fn set_name(segment: &Segment, entry: &HostEntry) {
 /// Writes the end of a process, if it has none.
 fn set_end(segment: &Segment, place: u32, end: ProcessEnd) -> bool {
     let record = segment.far_record(place);
-    if record.state.is_gone() {
+    let is_known = if end.is_final() { record.state.has_ended() } else { record.state.is_gone() };
+    if is_known {
         return false;
     }
     let record = match end {
         ProcessEnd::Left => FarRecord { state: SlotState::Departed, status: 0, ..record },
+        ProcessEnd::Away => FarRecord { state: SlotState::Left, status: 0, ..record },
         ProcessEnd::Died { pid, status } => {
             FarRecord { state: SlotState::Dead, pid, status, ..record }
         }
@@ -233,8 +268,10 @@ fn set_end(segment: &Segment, place: u32, end: ProcessEnd) -> bool {
 /// Writes that a process is gone with its host, if it has no end of its own.
 fn set_lost(segment: &Segment, place: u32) -> bool {
     let record = segment.far_record(place);
-    if record.state.is_gone() {
-        return false;
+    match record.state {
+        SlotState::Left => return set_end(segment, place, ProcessEnd::Left),
+        state if state.has_ended() => return false,
+        _ => {}
     }
     let status = SlotRecord::UNKNOWN_STATUS;
     segment.set_far_record(
@@ -286,7 +323,7 @@ mod tests {
 
     #[test]
     fn the_first_word_on_a_process_stands_in_its_record() {
-        let (parts, segment) = parts(&WordFollower::new(Snapshot::default()));
+        let (mut parts, segment) = parts(&WordFollower::new(Snapshot::default()));
         let generation = segment.membership_generation();
         let died = FarState::Died { pid: 4711, status: 9 };
         parts.write(&change(FarSubject::Process(far(0)), died));
@@ -297,6 +334,35 @@ mod tests {
         parts.write(&change(FarSubject::Process(far(0)), FarState::Left));
         parts.write(&change(FarSubject::Process(far(8)), died));
         assert_eq!((segment.far_record(0), segment.membership_generation()), (record, generation));
+    }
+
+    #[test]
+    fn a_process_that_was_away_returns_to_its_place() {
+        let (mut parts, segment) = parts(&WordFollower::new(Snapshot::default()));
+        let back = ProcessId { incarnation: Incarnation(2), ..far(0) };
+        let state_and_incarnation = || {
+            let record = segment.far_record(0);
+            (record.state, record.process.incarnation)
+        };
+        parts.write(&change(FarSubject::Process(far(0)), FarState::Away));
+        assert_eq!(state_and_incarnation(), (SlotState::Left, 1));
+        parts.meet_returned(HostNumber(2), back);
+        assert_eq!(state_and_incarnation(), (SlotState::Left, 1), "it is of another host");
+        // Its call may come before the words.
+        parts.meet_returned(HostNumber(1), back);
+        assert_eq!(state_and_incarnation(), (SlotState::Alive, 2));
+        parts.write(&change(FarSubject::Process(far(0)), FarState::Left));
+        parts.write(&change(FarSubject::Process(back), FarState::Back));
+        assert_eq!(state_and_incarnation(), (SlotState::Alive, 2));
+        let part = parts.get(JOB).unwrap();
+        assert_eq!((part.place(far(0)), part.place(back), part.far[0]), (None, Some(0), back));
+        parts.write(&change(FarSubject::Process(back), FarState::Away));
+        parts.write(&change(FarSubject::Process(back), FarState::Left));
+        assert_eq!(state_and_incarnation(), (SlotState::Departed, 2));
+        let host = FarSubject::Host(HostNumber(1), HostIncarnation(3));
+        parts.write(&change(FarSubject::Process(far(1)), FarState::Away));
+        parts.write(&change(host, FarState::Lost { silent_ms: 3_100 }));
+        assert_eq!(segment.far_record(1).state, SlotState::Departed, "it had left before");
     }
 
     #[test]
@@ -314,7 +380,7 @@ mod tests {
 
     #[test]
     fn a_lost_host_takes_its_living_processes_along() {
-        let (parts, segment) = parts(&WordFollower::new(Snapshot::default()));
+        let (mut parts, segment) = parts(&WordFollower::new(Snapshot::default()));
         parts.write(&change(FarSubject::Process(far(1)), FarState::Left));
         let host = FarSubject::Host(HostNumber(1), HostIncarnation(3));
         parts.write(&change(host, FarState::Lost { silent_ms: 3_100 }));

@@ -186,8 +186,11 @@ impl Shared {
         let record = engine.wait_record(id);
         drop(engine);
         let ready = |engine: &mut Engine| {
-            let ended = engine.take(id);
-            ended.or_else(|| Some(Err(WaitError::Failure(hopeless(engine)?))))
+            engine.take(id).or_else(|| {
+                let failure = hopeless(engine)?;
+                // The look that has found the reason may have brought the message.
+                Some(engine.take(id).unwrap_or(Err(WaitError::Failure(failure))))
+            })
         };
         let received =
             self.wait_for(Some(id), &record, None, ready, &nobody).and_then(|ended| ended);
@@ -704,12 +707,23 @@ impl Shared {
         })
     }
 
+    /// Receives no message of other hosts from now on, waits until what was sent is out of this process's hands, and says
+    /// goodbye to the peers that are reached over a network.
+    ///
+    /// # Errors
+    /// [`WaitError`], as all waits.
+    pub fn take_leave(&self) -> Result<(), WaitError> {
+        self.engine.enter()?.receive_no_more();
+        self.drain(None)?;
+        self.say_goodbye()
+    }
+
     /// Says goodbye to the peers that are reached over a network, and waits until that has arrived on their hosts. A
     /// connection that is closed earlier may lose what was sent last.
     ///
     /// # Errors
     /// [`WaitError`], as all waits.
-    pub fn say_goodbye(&self) -> Result<(), WaitError> {
+    fn say_goodbye(&self) -> Result<(), WaitError> {
         if !self.engine.enter()?.say_goodbye() {
             return Ok(());
         }

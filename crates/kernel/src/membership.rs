@@ -35,6 +35,8 @@ pub(crate) struct Membership {
     pub(crate) known: Vec<(u32, u32)>,
     /// The processes of the far table, as far as this process has a network.
     pub(crate) far_processes: Vec<FarProcess>,
+    /// A far process has returned, and its messages from before are not all taken.
+    pub(crate) is_behind: bool,
     /// Far processes that are gone, and whose messages may still arrive.
     pub(crate) leavers: Vec<u32>,
     /// The contexts with members on other hosts, in order.
@@ -80,6 +82,7 @@ impl Membership {
             broken: HashMap::new(),
             known: (0..slots).map(known).collect(),
             far_processes: Vec::new(),
+            is_behind: false,
             leavers: Vec::new(),
             far_contexts: Vec::new(),
             unacknowledged: HashSet::new(),
@@ -92,7 +95,7 @@ impl Membership {
 
     /// From now on the far table counts: the next look sees all of it.
     pub(crate) fn meet_far(&mut self) {
-        self.far_processes = vec![FarProcess::default(); self.segment.plan().far as usize];
+        self.far_processes.resize(self.segment.plan().far as usize, FarProcess::default());
         self.generation = self.generation.wrapping_sub(1);
     }
 
@@ -181,13 +184,17 @@ impl Membership {
         self.gone.is_empty() && self.broken.is_empty() && self.succession.is_empty()
     }
 
+    /// Whether a peer has left and is waited for in this context.
+    pub(crate) fn may_come(&self, context: u32, peer: Peer) -> bool {
+        self.patient_context == Some(context) && self.away.contains(&peer.0)
+    }
+
     /// The reason why nothing can come from or go to a peer in a context.
     pub(crate) fn failure_of(&self, context: u32, peer: Peer) -> Option<Failure> {
         if let Some(what) = self.broken.get(&peer.0) {
             return Some(Failure::PeerBroken { peer, what: what.clone() });
         }
-        let may_come = self.patient_context == Some(context) && self.away.contains(&peer.0);
-        let gone = self.gone.get(&peer.0).filter(|_| !may_come);
+        let gone = self.gone.get(&peer.0).filter(|_| !self.may_come(context, peer));
         let gone = gone.map(|&died| Failure::PeerGone { peer, died });
         gone.or_else(|| self.succession.failure_of(context, peer))
     }
@@ -214,8 +221,9 @@ impl Membership {
             return Some(end);
         }
         // Transfers with a former process of a slot ended when its end was seen.
-        let context = match work {
-            Work::Posted { wanted, .. } => wanted.context,
+        let context = match (work, self.patient_context) {
+            (Work::Posted { wanted, .. }, _) => wanted.context,
+            (_, Some(patient)) if work.context() == Some(patient) => patient,
             _ => NO_CONTEXT,
         };
         self.failure_of(context, work.depends_on()?)

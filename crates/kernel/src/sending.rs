@@ -69,11 +69,13 @@ impl<N: Channel> Endpoint<N> {
             return sent;
         }
         self.budget.expect(Interest::Surely);
+        let membership = &self.core.membership;
+        let may_come = membership.may_come(header.context, to);
         match sent {
-            Err(SendError::Gone) if !self.has_left && self.core.membership.is_there(to) => {
+            Err(SendError::Gone) if !self.has_left && (membership.is_there(to) || may_come) => {
                 Err(SendError::Full)
             }
-            Err(SendError::Full) if self.core.membership.gone.contains_key(&to.0) => {
+            Err(SendError::Full) if membership.gone.contains_key(&to.0) && !may_come => {
                 Err(SendError::Gone)
             }
             sent => sent,

@@ -234,8 +234,7 @@ impl World {
     fn gather_records(&self, own: &[u64], tag: Tag) -> Result<Vec<u64>> {
         let (answer, makers) = (Tag(tag.0 | ANSWER), &[&self.members[..]][..]);
         if self.rank() != 0 {
-            self.send(own, 0, tag)?;
-            let told = self.receive_from_maker(0, answer, makers)?;
+            let told = self.ask_first_maker(own, (tag, answer), makers)?;
             return match told.len() == self.size() * RECORD_WORDS {
                 true => Ok(told),
                 false => Err(self.given_up(0, &told)?),
@@ -243,7 +242,7 @@ impl World {
         }
         let mut records = Ok(own.to_vec());
         for rank in 1..self.size() {
-            match (&mut records, self.receive_from_maker(rank, tag, makers)) {
+            match (&mut records, self.receive_record(rank, tag, makers)) {
                 (Ok(records), Ok(record)) if record.len() == RECORD_WORDS => records.extend(record),
                 (failed @ Ok(_), Ok(_)) => *failed = Err(self.given_up(rank, &[])?),
                 (failed, Err(error)) if failed.is_ok() => *failed = Err(error),

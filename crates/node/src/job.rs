@@ -216,6 +216,15 @@ impl Job {
         self.world().drain()
     }
 
+    /// Waits as [`Job::drain`] does, and says goodbye to the processes of other hosts: nothing more of theirs is received.
+    /// On one host the goodbye is [`Job::rest`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::Ended`], [`ErrorKind::Thread`].
+    pub fn take_leave(&self) -> Result<()> {
+        self.world().take_leave()
+    }
+
     /// Leaves the job in good order: waits until this process has transferred everything that it
     /// sent, then announces its departure.
     ///
@@ -234,23 +243,20 @@ impl Job {
         self.shared.segment.plan().spans_hosts()
     }
 
-    /// Returns how this process can join a job again after it has left this one. A process of a job on several hosts
-    /// cannot: it has said goodbye to the processes of other hosts.
+    /// Returns how this process can join a job again after it has left this one.
     pub fn way_back(&self) -> WayBack {
-        match self.spans_hosts() {
-            true => WayBack::None,
-            false => self.attachment.as_ref().map_or(WayBack::None, Attachment::way_back),
-        }
+        self.attachment.as_ref().map_or(WayBack::None, Attachment::way_back)
     }
 
     /// Announces that this process has left, but keeps its slot ([`WayBack::SamePlace`]): it may
-    /// then end in any way, or [come back](Job::come_back). Call [`Job::drain`] first.
+    /// then end in any way, or [come back](Job::come_back). Call [`Job::take_leave`] first.
     ///
     /// # Errors
     /// [`ErrorKind::Mismatch`] as [`Job::leave`].
     pub fn rest(&self) -> Result<()> {
         if let Some(attachment) = &self.attachment {
             attachment.rest();
+            self.shared.tell_departure();
         }
         let mismatch = self.unnoticed_mismatch();
         mismatch.map_or(Ok(()), |error| Err(error::in_call(&self.shared, "rest", error)))
@@ -277,7 +283,13 @@ impl Job {
     pub fn come_back(&self) -> Result<()> {
         let come_back = || -> Result<()> {
             GateError::refuse_children()?;
-            Ok(self.attachment.as_ref().map_or(Ok(()), Attachment::come_back)?)
+            let Some(attachment) = &self.attachment else { return Ok(()) };
+            attachment.come_back()?;
+            let has_left = self.shared.engine.enter()?.has_left();
+            match has_left {
+                true => connect_to_hosts(&self.shared).inspect_err(|_| attachment.rest()),
+                false => Ok(()),
+            }
         };
         come_back().map_err(|error| error::in_call(&self.shared, "come_back", error))
     }
@@ -290,11 +302,10 @@ impl Job {
             return Err(GateError::Forked.into());
         }
         self.server_handle.end();
-        self.shared.engine.enter()?.receive_no_more();
         // A process that could not send everything has not left in good order.
-        let drained = self.shared.drain(None).and_then(|()| self.shared.say_goodbye());
+        let left = self.shared.take_leave();
         let drained =
-            drained.map_err(|error| Error::of_wait(&self.shared, error, None, Members::OF_JOB));
+            left.map_err(|error| Error::of_wait(&self.shared, error, None, Members::OF_JOB));
         let mismatch = self.unnoticed_mismatch();
         self.progress = None;
         self.shared.drop_ended_watchers();

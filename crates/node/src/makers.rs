@@ -69,6 +69,64 @@ impl World {
         Ok(room::copy(loaned.bytes())?)
     }
 
+    /// Sends a record to the first maker and receives its answer. The first maker may have left before it comes to this
+    /// creation, and return for it; then its memory of the record is gone, or the record is for a process that is no
+    /// more. So a record names the incarnation that it is for, and each one that comes gets its own.
+    ///
+    /// # Errors
+    /// As [`World::receive_from_maker`].
+    pub(crate) fn ask_first_maker(
+        &self,
+        record: &[u64],
+        (tag, answer): (Tag, Tag),
+        makers: &[&[Peer]],
+    ) -> Result<Vec<u64>> {
+        let (first, wanted) = (self.peer(0)?, self.wanted(0.into(), answer.into())?);
+        loop {
+            let mut engine = self.shared.engine.enter()?;
+            engine.refresh();
+            let incarnation = engine.known_incarnation(first);
+            drop(engine);
+            self.send(&[record, &[u64::from(incarnation)]].concat(), 0, tag)?;
+            let mut is_another = false;
+            let received = self.shared.receive_own_unless(wanted, |engine| {
+                let death = death_among(engine, self.context, makers);
+                is_another = engine.known_incarnation(first) != incarnation;
+                if is_another {
+                    engine.progress_thoroughly();
+                }
+                let left = Failure::PeerGone { peer: first, died: false };
+                death.or(is_another.then_some(left))
+            });
+            match received {
+                Ok(completion) => {
+                    return Ok(room::copy(Loaned::<u64>::new(completion.data)?.bytes())?);
+                }
+                Err(WaitError::Failure(failure)) if is_another && failure.is_departure() => {}
+                Err(error) => return Err(self.error(error, None)),
+            }
+        }
+    }
+
+    /// Receives the record of another maker for this process: those for earlier incarnations are dropped.
+    ///
+    /// # Errors
+    /// As [`World::receive_from_maker`].
+    pub(crate) fn receive_record(
+        &self,
+        from: usize,
+        tag: Tag,
+        makers: &[&[Peer]],
+    ) -> Result<Vec<u64>> {
+        let own = u64::from(self.shared.segment.incarnation(self.shared.slot));
+        loop {
+            let mut record = self.receive_from_maker(from, tag, makers)?;
+            if record.pop() == Some(own) {
+                return Ok(record);
+            }
+        }
+    }
+
     /// Returns why creating the world failed at another maker that gave no reason: the error for a
     /// maker that has died, or is gone in another way that matters.
     ///

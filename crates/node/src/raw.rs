@@ -175,6 +175,14 @@ pub fn drain(world: &World) -> Result<()> {
     world.drain()
 }
 
+/// Waits as [`drain`] does, and says goodbye to the processes of other hosts ([`Job::take_leave`](crate::Job::take_leave)).
+///
+/// # Errors
+/// As [`Job::take_leave`](crate::Job::take_leave).
+pub fn take_leave(world: &World) -> Result<()> {
+    world.take_leave()
+}
+
 #[inline(always)]
 fn started_send(
     world: &World,

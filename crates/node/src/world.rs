@@ -455,6 +455,11 @@ impl World {
         self.shared.drain(None).map_err(|error| self.error(error, None))
     }
 
+    /// Waits as [`World::drain`] does, and says goodbye to the processes of other hosts.
+    pub(crate) fn take_leave(&self) -> Result<()> {
+        self.shared.take_leave().map_err(|error| self.error(error, None))
+    }
+
     #[inline]
     pub(crate) fn status(&self, completion: &Completion) -> Result<Status> {
         match &completion.result {

@@ -327,7 +327,7 @@ fn nothing_is_left_when_the_maker_is_killed() {
         Ok(hosts) => {
             let before = namespaces_of(&hosts);
             drop(hosts);
-            assert_eq!(members_of(&before), [0; 0], "a dropped cluster");
+            until("a dropped cluster is gone", || members_of(&before).is_empty());
         }
         Err(why) if why.is_of_this_computer() => {
             writeln!(std::io::stdout(), "SKIPPED {test}: {why}").unwrap();

@@ -58,6 +58,15 @@ pub struct ProcessId {
     pub incarnation: Incarnation,
 }
 
+impl ProcessId {
+    /// The incarnation of the slot before this one.
+    #[must_use]
+    pub fn before(self) -> Option<Self> {
+        let incarnation = Incarnation(self.incarnation.0.checked_sub(1)?);
+        Some(Self { incarnation, ..self })
+    }
+}
+
 /// A mailbox of a process: an index and the generation of its use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MailboxId {

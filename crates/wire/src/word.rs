@@ -1,7 +1,7 @@
 //! The words of the arbiter: everything that all hosts of a job must learn in one order.
 //!
 //! The arbiter numbers its words from 1. Each host applies them in that order, none twice and none left out. The first
-//! word on an incarnation of a process is final.
+//! word on an incarnation of a process is final, but that it is away.
 
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +37,7 @@ pub enum WordContent {
         /// Its incarnation.
         incarnation: HostIncarnation,
     },
-    /// A process of a job has ended, or has left and runs on.
+    /// A process of a job takes part no more.
     ProcessEnded {
         /// The job.
         job: JobId,
@@ -45,6 +45,13 @@ pub enum WordContent {
         process: ProcessId,
         /// Its end.
         end: ProcessEnd,
+    },
+    /// A process that was away takes part again, as this next incarnation.
+    ProcessReturned {
+        /// The job.
+        job: JobId,
+        /// The process, as it is now.
+        process: ProcessId,
     },
     /// The job is being ended. Only the first such word of a job counts.
     JobEnds {
@@ -77,6 +84,8 @@ pub struct HostEntry {
 pub enum ProcessEnd {
     /// It left in good order.
     Left,
+    /// It left in good order and runs on: it may come back, as the next incarnation.
+    Away,
     /// It ended without a goodbye, with this raw wait status.
     Died {
         /// Its process number on its host.
@@ -91,5 +100,11 @@ impl ProcessEnd {
     #[must_use]
     pub const fn is_death(self) -> bool {
         matches!(self, Self::Died { .. })
+    }
+
+    /// Whether nothing follows on this incarnation.
+    #[must_use]
+    pub const fn is_final(self) -> bool {
+        !matches!(self, Self::Away)
     }
 }

@@ -36,8 +36,8 @@ struct Membership {
     users: u32,
     /// The level of the first user; later users cannot change it.
     thread_level: c_int,
-    /// The job was left, and there is no return: its rule.
-    has_left_for_good: Option<&'static str>,
+    /// The job was left, and there is no return.
+    has_left_for_good: bool,
 }
 
 const BEFORE: u8 = 0;
@@ -52,7 +52,7 @@ static CURRENT: AtomicPtr<Job> = AtomicPtr::new(std::ptr::null_mut());
 /// How many need the membership, readable without the lock.
 static USERS: AtomicU32 = AtomicU32::new(0);
 static MEMBERSHIP: Mutex<Membership> =
-    Mutex::new(Membership { job: None, users: 0, thread_level: 0, has_left_for_good: None });
+    Mutex::new(Membership { job: None, users: 0, thread_level: 0, has_left_for_good: false });
 /// The process that joined: in a child made by fork not this one.
 static MEMBER: AtomicU32 = AtomicU32::new(0);
 /// Whether one thread alone may call.
@@ -60,9 +60,6 @@ static IS_SINGLE: AtomicBool = AtomicBool::new(false);
 /// The thread that called MPI_Init.
 static MAIN_THREAD: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Why nobody comes back to a job on several hosts.
-const HOSTS_RULE: &str = "and nobody comes back to a job on several hosts; begin the session before MPI_Finalize, or \
-                          run the program on one host";
 /// Why nobody comes back to the job of another launcher.
 const LAUNCHER_RULE: &str = "and the launcher that has started it lets nobody come back; begin the session before \
                              MPI_Finalize, or start the program with `landeck run`";
@@ -109,11 +106,9 @@ fn called() -> Option<CallName> {
 pub(crate) fn join(thread_level: c_int) -> Result<c_int, Mistake> {
     refuse_children()?;
     let mut membership = lock();
-    if let Some(rule) = membership.has_left_for_good {
-        return Err(Mistake::new(
-            ERR_OTHER,
-            format!("this process has left its job with MPI_Finalize, {rule}"),
-        ));
+    if membership.has_left_for_good {
+        let text = format!("this process has left its job with MPI_Finalize, {LAUNCHER_RULE}");
+        return Err(Mistake::new(ERR_OTHER, text));
     }
     if let Some(job) = &membership.job {
         // MPI_Finalize, or the end of a session, may have left it.
@@ -175,7 +170,7 @@ pub(crate) fn leave_at_exit() -> Result<(), Mistake> {
         drop(job.map(landeck::Job::leave));
     }
     static IS_REGISTERED: Once = Once::new();
-    let finished = finish_operations(false);
+    let finished = finish_operations();
     let rested = lock().end_use()?;
     if rested == Rested::MustLeave {
         IS_REGISTERED.call_once(|| {
@@ -189,35 +184,29 @@ pub(crate) fn leave_at_exit() -> Result<(), Mistake> {
 
 /// Leaves the job, unless another user in this process needs it.
 pub(crate) fn leave() -> Result<(), Mistake> {
-    let finished = finish_operations(true);
+    let finished = finish_operations();
     let mut membership = lock();
     if membership.end_use()? != Rested::MustLeave {
         return finished;
     }
     // Another thread may be ending the job at the same time.
     let Some(job) = membership.job.take() else { return finished };
-    membership.has_left_for_good = match (job.way_back(), job.spans_hosts()) {
-        (WayBack::None, true) => Some(HOSTS_RULE),
-        (WayBack::None, false) => Some(LAUNCHER_RULE),
-        (WayBack::SamePlace | WayBack::AnotherJob, _) => None,
-    };
+    membership.has_left_for_good = job.way_back() == WayBack::None;
     drop(membership);
     finished.and(job.leave().map_err(Mistake::from))
 }
 
-/// Before the last use of the membership ends: brings requests that the program has freed to their end,
-/// and waits until what was sent is out of this process's hands. Nothing is locked meanwhile: another
-/// thread may end the job. `leaves` says that the process then leaves the job, which waits as well.
-fn finish_operations(leaves: bool) -> Result<(), Mistake> {
+/// Before the last use of the membership ends: brings requests that the program has freed to their end, and waits until
+/// what was sent is out of this process's hands; after MPI_Finalize it also takes leave. Nothing is locked meanwhile:
+/// another thread may end the job.
+fn finish_operations() -> Result<(), Mistake> {
     let membership = lock();
     let is_last = membership.users == 1;
     let world = membership.job.as_ref().filter(|_| is_last).map(landeck::Job::world);
-    let spans_hosts = membership.job.as_ref().is_some_and(landeck::Job::spans_hosts);
     drop(membership);
     let Some(world) = world else { return Ok(()) };
     freed::finish_all();
-    // Over hosts, only a departure tells other processes that nothing more is received here.
-    if leaves && spans_hosts { Ok(()) } else { Ok(raw::drain(&world)?) }
+    Ok(if is_finalized() { raw::take_leave(&world) } else { raw::drain(&world) }?)
 }
 
 /// The state of the membership after one of its users has ended.
@@ -238,12 +227,14 @@ impl Membership {
         USERS.store(self.users, Ordering::Release);
         match &self.job {
             _ if self.users > 0 => Ok(Rested::StillUsed),
-            Some(job) if job.way_back() == WayBack::SamePlace => {
-                // Before MPI_Init it may yet come to MPI_COMM_WORLD, which the others wait for.
-                match PHASE.load(Ordering::Acquire) == AFTER {
-                    true => job.rest()?,
-                    false => job.pause()?,
-                }
+            Some(job) if job.way_back() == WayBack::SamePlace && is_finalized() => {
+                job.rest()?;
+                Ok(Rested::Away)
+            }
+            // Before MPI_Init it may yet come to MPI_COMM_WORLD, which the others wait for. Over hosts it ends with a
+            // goodbye, which its connections need.
+            Some(job) if job.way_back() == WayBack::SamePlace && !job.spans_hosts() => {
+                job.pause()?;
                 Ok(Rested::Away)
             }
             _ => Ok(Rested::MustLeave),
@@ -268,7 +259,7 @@ pub(crate) fn if_running() -> Option<&'static Job> {
 
 #[cold]
 fn not_running() -> Mistake {
-    if PHASE.load(Ordering::Acquire) == AFTER { too_late() } else { too_early() }
+    if is_finalized() { too_late() } else { too_early() }
 }
 
 /// Checks that the process is in its job: between MPI_Init and MPI_Finalize, or in a session.

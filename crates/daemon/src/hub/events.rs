@@ -1,10 +1,12 @@
 //! The consequences of events of trunks, words, heartbeats and lanes.
 
 use landeck_groups::hosts::{NameAnswer, NameQuestion};
+use landeck_wire::preamble::Preamble;
 use landeck_wire::{JobId, ProcessId};
 
 use super::*;
 use crate::lanes::CallRefusal;
+use crate::listener::Caller;
 use crate::trunk::TrunkError;
 use crate::trunks::SHELL;
 use landeck_transports::lanes::silence::SHORT_SEGMENT_BYTES;
@@ -35,6 +37,9 @@ impl Hub {
                     LanesEvent::HasRoom { process } => self.relay.has_room(process),
                     LanesEvent::Ended { job, process, end } => {
                         self.tell(WordContent::ProcessEnded { job, process, end });
+                    }
+                    LanesEvent::Returned { job, process } => {
+                        self.tell(WordContent::ProcessReturned { job, process });
                     }
                     LanesEvent::PairBroken { job, far, cause } => self.tell_pair(job, far, cause),
                 }
@@ -297,6 +302,7 @@ impl Hub {
         let Some(caller) = self.listener.read(token) else { return };
         let now = self.now();
         let address = caller.address;
+        self.meet_caller(&caller);
         match caller.preamble.purpose {
             Purpose::Trunk => self.trunks.called(&self.reactor, caller, now),
             Purpose::Lane => {
@@ -314,6 +320,15 @@ impl Hub {
                     self.relay.serve(caller);
                 }
             }
+        }
+    }
+
+    /// A process that calls may have returned a moment ago.
+    fn meet_caller(&mut self, caller: &Caller) {
+        let Preamble { purpose, from, own, .. } = caller.preamble;
+        let is_process = matches!(purpose, Purpose::Lane | Purpose::Relay);
+        if is_process && self.lanes.secret_of(&self.trunks, caller).is_ok() {
+            self.parts.meet_returned(from, own);
         }
     }
 

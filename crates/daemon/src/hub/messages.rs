@@ -100,6 +100,7 @@ impl Hub {
                 Vec::new()
             }
             DaemonMessage::Dial(message) => {
+                self.parts.meet_returned(from, message.from);
                 self.with_lanes(|lanes, tools| lanes.heard(tools, from, message));
                 Vec::new()
             }

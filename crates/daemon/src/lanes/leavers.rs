@@ -35,6 +35,12 @@ impl Leavers {
         self.next_look = Duration::ZERO;
     }
 
+    /// Takes a process that has come back; returns whether it has said that it left, and no word was asked for.
+    pub(super) fn take(&mut self, process: ProcessId) -> bool {
+        let its = self.leavers.extract_if(.., |leaver| leaver.process == process);
+        its.fold(false, |has_said_so, leaver| has_said_so | leaver.has_said_so)
+    }
+
     /// Forgets the processes of a job.
     pub(super) fn forget(&mut self, job: JobId) {
         self.leavers.retain(|leaver| leaver.job != job);
@@ -54,10 +60,11 @@ impl Lanes {
         leaving.leavers.retain(|&Leaver { job, process, has_said_so }| {
             let Some(part) = tools.parts.get(job) else { return false };
             let slot = process.slot.0;
-            if slot < part.segment.plan().processes && !has_said_so {
+            let is_guest = slot >= part.segment.plan().processes;
+            if !is_guest && !has_said_so {
                 return false;
             }
-            let end = end_of(&part.segment.slot_record(slot), process.incarnation.0);
+            let end = end_of(&part.segment.slot_record(slot), process.incarnation.0, is_guest);
             events.extend(end.map(|end| LanesEvent::Ended { job, process, end }));
             end.is_none()
         });
@@ -65,12 +72,15 @@ impl Lanes {
 }
 
 /// The end of the process with this incarnation; `None` while the record says that it lives.
-fn end_of(record: &SlotRecord, incarnation: u32) -> Option<ProcessEnd> {
+fn end_of(record: &SlotRecord, incarnation: u32, is_guest: bool) -> Option<ProcessEnd> {
     let (pid, status) = (record.pid, record.status);
     match record.state {
+        // It has said that it left, and has returned.
+        _ if record.incarnation != incarnation && !is_guest => Some(ProcessEnd::Away),
         _ if record.incarnation != incarnation => {
             Some(ProcessEnd::Died { pid: 0, status: SlotRecord::UNKNOWN_STATUS })
         }
+        SlotState::Left if !is_guest => Some(ProcessEnd::Away),
         SlotState::Left | SlotState::Departed => Some(ProcessEnd::Left),
         SlotState::Dead => Some(ProcessEnd::Died { pid, status }),
         _ => None,

@@ -8,6 +8,7 @@ use landeck_host::report::size;
 use landeck_memory::process_names::process_in_words;
 use landeck_transports::lanes::silence::may_be_of_long_packets;
 use landeck_wire::handover::{Handover, LaneSilence, RELAY_LANE};
+use landeck_wire::word::ProcessEnd;
 use landeck_wire::{HostNumber, Incarnation, JobId, ProcessId, Slot};
 use rustix::event::epoll::EventFlags;
 
@@ -144,7 +145,11 @@ impl Lanes {
             && self.tokens.get(&process) == Some(&token)
         {
             self.tokens.remove(&process);
-            self.leaving.add(gone.job, process, false);
+            // It may have ended before its goodbye was read.
+            let mut rest = Vec::new();
+            let _ = gone.socket.read(&mut rest);
+            let is_goodbye = |it: &FromProcess| matches!(it, FromProcess::Handover(Handover::Left));
+            self.leaving.add(gone.job, process, rest.iter().any(is_goodbye));
         }
     }
 
@@ -169,6 +174,7 @@ impl Lanes {
                     self.deliver(tools, token, process, lane);
                 }
                 self.tell(tools.reactor, token, &self.welcome(), None);
+                self.note_return(tools, job, process);
             }
             (Handover::Want { far }, Some(own)) => {
                 let process = *part.far.get(*far as usize).ok_or(())?;
@@ -204,6 +210,21 @@ impl Lanes {
             _ => return Err(()),
         }
         Ok(())
+    }
+
+    /// Asks for the word that a process has returned, if it has, behind the word that it was away.
+    fn note_return(&mut self, tools: &mut LaneTools, job: JobId, process: ProcessId) {
+        let Some(part) = tools.parts.get(job) else { return };
+        let has_returned = part.segment.slot_record(process.slot.0).returns > 0;
+        let Some(before) = process.before().filter(|_| has_returned) else { return };
+        if let Some(token) = self.tokens.get(&before).copied() {
+            // Its goodbye may not have been read.
+            self.resident_ready(tools, token, EventFlags::IN);
+        }
+        if self.leaving.take(before) {
+            self.events.push(LanesEvent::Ended { job, process: before, end: ProcessEnd::Away });
+        }
+        self.events.push(LanesEvent::Returned { job, process });
     }
 
     /// Takes a process's report that a lane, or its connection to a relay, has ended. `Err` if no process reports so.

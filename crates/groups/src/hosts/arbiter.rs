@@ -1,7 +1,8 @@
 //! The arbiter: it numbers everything that all hosts must learn in one order.
 //!
 //! A process's end is reported by its own host, a host's loss by the host's detector. The first word on an incarnation
-//! is final: a second end of a process is dropped, and so is everything that a lost host reports. A host's loss has one
+//! is final: a second end of a process is dropped, and so is everything that a lost host reports. A process that is away
+//! may still end, or return as its next incarnation. A host's loss has one
 //! word; each host derives from it the state of those processes whose end has no word.
 //!
 //! A word is kept until every living host has applied it. A host that joins later gets a [`Snapshot`] of everything
@@ -225,7 +226,8 @@ impl Arbiter {
         self.segments.insert(segment, Part { job, host, incarnation });
     }
 
-    /// Takes the report of a host that a process of its own has ended. Only the first counts.
+    /// Takes the report of a host that a process of its own takes part no more. Only the first counts, and an end after it
+    /// was away.
     pub fn process_ended(
         &mut self,
         host: HostNumber,
@@ -236,18 +238,47 @@ impl Arbiter {
         if !self.is_living(host, incarnation) {
             return vec![ArbiterOutput::Exclude { to: host, incarnation }];
         }
-        let part = self.segments.get(&process.host);
-        let own = |part: &&Part| part.host == host && part.incarnation == incarnation;
-        let Some(&Part { job, .. }) = part.filter(own) else { return Vec::new() };
-        if self.ended.contains_key(&process) {
+        let Some(job) = self.job_of(process, (host, incarnation)) else { return Vec::new() };
+        let known = self.ended.get(&process).map(|(_, known)| *known);
+        if known.is_some_and(|known| known.is_final() || known == end) {
             return Vec::new();
         }
+        let mut outputs = self.process_returned(host, incarnation, process);
         self.ended.insert(process, (job, end));
         if let ProcessEnd::Died { pid, status } = end {
             let cause = format!("process {process} (pid {pid}, host {}) died", self.name(host));
             self.note_failure(job, exit_code(status), cause);
         }
-        self.give(WordContent::ProcessEnded { job, process, end })
+        outputs.extend(self.give(WordContent::ProcessEnded { job, process, end }));
+        outputs
+    }
+
+    /// Takes the report of a host that a process of its own takes part again, as this incarnation. It counts if the one
+    /// before is away.
+    pub fn process_returned(
+        &mut self,
+        host: HostNumber,
+        incarnation: HostIncarnation,
+        process: ProcessId,
+    ) -> Vec<ArbiterOutput> {
+        if !self.is_living(host, incarnation) {
+            return vec![ArbiterOutput::Exclude { to: host, incarnation }];
+        }
+        let job = self.job_of(process, (host, incarnation));
+        let before = process.before().and_then(|before| self.ended.get_mut(&before));
+        match (job, before) {
+            (Some(job), Some((_, end @ ProcessEnd::Away))) => {
+                *end = ProcessEnd::Left;
+                self.give(WordContent::ProcessReturned { job, process })
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The job of a process, if its segment is one of this host.
+    fn job_of(&self, process: ProcessId, host: (HostNumber, HostIncarnation)) -> Option<JobId> {
+        let part = self.segments.get(&process.host)?;
+        ((part.host, part.incarnation) == host).then_some(part.job)
     }
 
     /// Takes the verdict of a host's detector that it is lost.
@@ -494,6 +525,25 @@ mod tests {
         assert!(foreign.is_empty(), "the process of another host");
         assert_eq!(arbiter.host_gone(HostNumber(2), HostIncarnation(12)).len(), 2);
         assert!(arbiter.host_gone(HostNumber(1), HostIncarnation(11)).is_empty(), "not lost");
+    }
+
+    #[test]
+    fn a_process_that_is_away_ends_or_returns() {
+        let mut arbiter = arbiter();
+        let (host, incarnation) = (HostNumber(1), HostIncarnation(11));
+        let at = |number| ProcessId { incarnation: Incarnation(number), ..process(1) };
+        let mut end =
+            |number, end| arbiter.process_ended(host, incarnation, at(number), end).len() / 3;
+        assert_eq!((end(1, ProcessEnd::Away), end(1, ProcessEnd::Away)), (1, 0));
+        assert_eq!(end(2, ProcessEnd::Away), 2, "it has returned and gone again");
+        assert_eq!((end(1, ProcessEnd::Left), end(2, ProcessEnd::Left)), (0, 1));
+        let mut return_as =
+            |number| arbiter.process_returned(host, incarnation, at(number)).len() / 3;
+        assert_eq!((return_as(2), return_as(3)), (0, 0), "none of them is away");
+        arbiter.process_ended(host, incarnation, at(3), ProcessEnd::Away);
+        assert!(arbiter.process_returned(HostNumber(2), HostIncarnation(12), at(4)).is_empty());
+        assert_eq!(arbiter.process_returned(host, incarnation, at(4)).len(), 3);
+        assert!(arbiter.process_returned(host, incarnation, at(4)).is_empty());
     }
 
     #[test]

@@ -27,6 +27,10 @@ pub enum FarSubject {
 pub enum FarState {
     /// The process left in good order.
     Left,
+    /// The process left in good order, and may come back.
+    Away,
+    /// The process takes part again, as its next incarnation.
+    Back,
     /// The process died.
     Died {
         /// Its process number on its host.
@@ -211,9 +215,15 @@ impl WordFollower {
                 self.ended.insert(process, (job, end));
                 let state = match end {
                     ProcessEnd::Left => FarState::Left,
+                    ProcessEnd::Away => FarState::Away,
                     ProcessEnd::Died { pid, status } => FarState::Died { pid, status },
                 };
                 Some(far(FarSubject::Process(process), state))
+            }
+            WordContent::ProcessReturned { job, process } => {
+                let left = (job, ProcessEnd::Left);
+                self.ended.extend(process.before().map(|before| (before, left)));
+                Some(far(FarSubject::Process(process), FarState::Back))
             }
             WordContent::JobEnds { job, code, cause } => {
                 self.ending.insert(job, (code, cause.clone()));

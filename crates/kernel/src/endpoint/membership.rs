@@ -159,7 +159,9 @@ impl<N: Channel> Endpoint<N> {
         for far in 0..self.far_peers {
             changed |= self.refresh_far_record(far);
         }
-        self.core.membership.generation = generation;
+        // Any other value has the next look see everything.
+        let is_behind = std::mem::take(&mut self.core.membership.is_behind);
+        self.core.membership.generation = generation.wrapping_sub(u32::from(is_behind));
         if changed || !self.core.membership.broken.is_empty() {
             self.fail_hopeless();
         }
@@ -229,12 +231,16 @@ impl<N: Channel> Endpoint<N> {
             return false;
         }
         let peer = self.first_far + far;
-        let known = &mut self.core.membership.far_processes[far as usize];
-        let before = std::mem::replace(known, record.process);
+        let before = self.core.membership.far_processes[far as usize];
         let is_next = before != record.process && before != FarProcess::default();
+        if is_next && self.holds_before(Peer(peer), record.process.incarnation) {
+            return false;
+        }
+        self.core.membership.far_processes[far as usize] = record.process;
         if is_next {
             self.core.membership.leavers.retain(|&leaver| leaver != peer);
-            self.succeed(peer);
+            self.core.chunks.forget(Peer(peer));
+            self.come_back(peer);
             if let Some(network) = &mut self.far {
                 network.forget_before(Peer(peer), record.process.incarnation);
             }
@@ -257,6 +263,15 @@ impl<N: Channel> Endpoint<N> {
             leavers.push(peer);
         }
         is_next
+    }
+
+    /// Whether messages of a far process from before its return are not taken yet. Then the next look sees the return.
+    fn holds_before(&mut self, peer: Peer, incarnation: u32) -> bool {
+        let Some(network) = &mut self.far else { return false };
+        network.poll_thoroughly(&mut self.core);
+        let holds = network.holds_before(peer, incarnation);
+        self.core.membership.is_behind |= holds;
+        holds
     }
 
     /// Looks again at far processes whose end is recorded and whose messages may still have been arriving; returns
@@ -339,6 +354,16 @@ impl<N: Channel> Endpoint<N> {
             return Some(Failure::Revoked);
         }
         self.death_among(context, members)
+    }
+
+    /// The incarnation of a peer, as far as this process has seen it.
+    pub fn known_incarnation(&self, peer: Peer) -> u32 {
+        let Membership { known, far_processes, segment, .. } = &self.core.membership;
+        match peer.0.checked_sub(self.first_far) {
+            _ if peer.0 == self.core.slot => segment.incarnation(peer.0),
+            Some(far) => far_processes.get(far as usize).map_or(0, |process| process.incarnation),
+            None => known[peer.0 as usize].0,
+        }
     }
 
     /// Whether a peer is known to be gone; if so, whether it died.

@@ -19,10 +19,13 @@ use crate::work::Work;
 
 impl<N: Channel> Endpoint<N> {
     /// Sets the network over which this process reaches all processes on other hosts: the peers from the number of
-    /// slots on, as many as the far table has records. An earlier network is dropped.
+    /// slots on, as many as the far table has records. An earlier network is dropped: a process that has said goodbye and
+    /// comes back takes another one.
     pub fn set_network(&mut self, network: Box<dyn Channel>) {
         self.far = Some(network);
         self.far_peers = self.core.segment.plan().far;
+        (self.has_left, self.core.leaves) = (false, false);
+        (0..self.far_peers).for_each(|far| self.core.chunks.forget(Peer(self.first_far + far)));
         self.core.membership.meet_far();
     }
 
@@ -135,6 +138,11 @@ impl<N: Channel> Endpoint<N> {
             network.leave();
             self.has_left = true;
         }
+        self.has_left
+    }
+
+    /// Whether this process has said goodbye on the network.
+    pub fn has_left(&self) -> bool {
         self.has_left
     }
 

@@ -46,7 +46,7 @@ pub(super) struct ArbiterLook {
 pub(super) struct HostChecks {
     /// All words, in the order of their numbers.
     pub(super) words: Vec<Word>,
-    ended: BTreeSet<ProcessId>,
+    ended: BTreeMap<ProcessId, ProcessEnd>,
     over: BTreeSet<HostIncarnation>,
     /// When each incarnation was called lost.
     lost: BTreeMap<HostIncarnation, Duration>,
@@ -92,10 +92,22 @@ impl HostChecks {
     fn first_word(&mut self, content: &WordContent) -> Check {
         let name = "the first word is final";
         match content {
-            WordContent::ProcessEnded { process, .. } => {
-                let is_first = self.ended.insert(*process);
+            WordContent::ProcessEnded { process, end, .. } => {
+                let is_first = match self.ended.insert(*process, *end) {
+                    None => true,
+                    Some(before) => !before.is_final() && end.is_final(),
+                };
                 let is_over = self.over.contains(&HostIncarnation(process.host.0));
                 ensure(is_first && !is_over, name, || format!("another word on process {process}"))
+            }
+            WordContent::ProcessReturned { process, .. } => {
+                let name = "only a process that is away returns";
+                let before = process.before().and_then(|before| self.ended.get_mut(&before));
+                let was_away = before.is_some_and(|end| {
+                    std::mem::replace(end, ProcessEnd::Left) == ProcessEnd::Away
+                });
+                let is_over = self.over.contains(&HostIncarnation(process.host.0));
+                ensure(was_away && !is_over, name, || format!("process {process} returns"))
             }
             WordContent::HostLost { incarnation, .. } => {
                 let is_first = self.over.insert(*incarnation);
@@ -290,6 +302,12 @@ fn consequence(word: &Word) -> FollowerOutput {
         }
         WordContent::ProcessEnded { process, end: ProcessEnd::Left, .. } => {
             far(FarSubject::Process(process), FarState::Left)
+        }
+        WordContent::ProcessEnded { process, end: ProcessEnd::Away, .. } => {
+            far(FarSubject::Process(process), FarState::Away)
+        }
+        WordContent::ProcessReturned { process, .. } => {
+            far(FarSubject::Process(process), FarState::Back)
         }
         WordContent::ProcessEnded { process, end: ProcessEnd::Died { pid, status }, .. } => {
             far(FarSubject::Process(process), FarState::Died { pid, status })

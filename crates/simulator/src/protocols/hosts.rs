@@ -75,6 +75,7 @@ pub fn run(setting: &HostsSetting) -> Result<HostsReport, ProtocolFailure> {
 enum Up {
     Hello(HostEntry, u128),
     Ended(HostIncarnation, ProcessId, ProcessEnd),
+    Returned(HostIncarnation, ProcessId),
     Resend(HostIncarnation),
     Numbers(HostIncarnation, u64),
     EndJob(u8),
@@ -157,7 +158,13 @@ struct Node {
     /// When the incarnation began, by the host's clock. Its lease counts from then, since it has asked later.
     began: Duration,
     follower: Option<WordFollower>,
-    ends: Vec<(ProcessId, ProcessEnd)>,
+    /// What the host has reported of its processes.
+    reports: Vec<Up>,
+    /// The slots whose processes it has reported.
+    slots: u32,
+    /// The processes that are away, and those that have returned.
+    away: Vec<ProcessId>,
+    back: Vec<ProcessId>,
     request: u64,
     is_request_open: bool,
     trouble: Trouble,
@@ -225,7 +232,10 @@ impl World {
                 lease: None,
                 began: Duration::ZERO,
                 follower: None,
-                ends: Vec::new(),
+                reports: Vec::new(),
+                slots: 0,
+                away: Vec::new(),
+                back: Vec::new(),
                 request: 0,
                 is_request_open: false,
                 trouble: Trouble { incarnation: 1 + host as u64, ..Trouble::default() },
@@ -580,6 +590,9 @@ impl World {
             Up::Ended(incarnation, process, end) => {
                 self.arbiter.process_ended(host, incarnation, process, end)
             }
+            Up::Returned(incarnation, process) => {
+                self.arbiter.process_returned(host, incarnation, process)
+            }
             Up::Resend(incarnation) => self.arbiter.trunk_renewed(host, incarnation),
             Up::EndJob(code) => self.arbiter.end_job(JOB, code, "a process asked for it".into()),
             Up::Numbers(incarnation, request) => {
@@ -807,10 +820,9 @@ impl World {
         self.hello(node);
         let current = &self.nodes[node];
         let own = HostIncarnation(current.incarnation);
-        let ends = current.ends.clone();
+        let reports = current.reports.clone();
         let request = current.is_request_open.then_some(current.request);
-        ends.into_iter()
-            .for_each(|(process, end)| self.send_up(node, Up::Ended(own, process, end)));
+        reports.into_iter().for_each(|report| self.send_up(node, report));
         if let Some(request) = request {
             self.send_up(node, Up::Numbers(own, request));
         }

@@ -98,6 +98,8 @@ pub struct Lanes {
     offering: Vec<u32>,
     /// The far processes whose connection was lost, and whose lanes may have to send frames again.
     broken: Vec<u32>,
+    /// Lanes to processes that have returned, and messages of which from before are not taken yet.
+    later: Vec<LaterLane>,
     /// The path over relays.
     relayed: Option<Box<Relayed>>,
     /// The segment, which says whose place a far one is.
@@ -114,6 +116,14 @@ pub struct Lanes {
     silence: Option<Duration>,
     /// The time of the next look at silences.
     silence_due: Duration,
+}
+
+/// A lane that waits for the end of an earlier one.
+struct LaterLane {
+    far: u32,
+    number: u32,
+    keys: LaneKeys,
+    socket: OwnedFd,
 }
 
 /// The place of a far process.
@@ -194,6 +204,7 @@ impl Lanes {
             tended: Vec::new(),
             offering: Vec::new(),
             broken: Vec::new(),
+            later: Vec::new(),
             segment: None,
             relayed: None,
             wish: PathWish::Lane,
@@ -277,6 +288,9 @@ impl Lanes {
         any |= self.offer(sink);
         if !self.broken.is_empty() {
             self.send_again(sink);
+        }
+        for LaterLane { far, number, keys, socket } in std::mem::take(&mut self.later) {
+            self.accept(far, number, &keys, Some(socket), sink);
         }
         if let Some(relayed) = &mut self.relayed {
             any |= relayed.poll(sink, &mut self.daemon);
@@ -546,12 +560,25 @@ impl Lanes {
         socket: Option<OwnedFd>,
         sink: &mut S,
     ) {
-        let Some(place) = self.places.get_mut(far as usize) else { return };
+        if (far as usize) >= self.places.len() {
+            return;
+        }
+        let broken = |errno| Handover::Broken { far, lane: number, errno };
+        if self.reads_former(far, sink) {
+            match socket {
+                Some(socket) => {
+                    let keys = keys.clone();
+                    self.later.push(LaterLane { far, number, keys, socket });
+                }
+                None => self.daemon.say(broken(libc::EMFILE)),
+            }
+            return;
+        }
+        let place = &mut self.places[far as usize];
         if place.last.is_some_and(|last| number <= last) {
             return;
         }
         place.last = Some(number);
-        let broken = |errno| Handover::Broken { far, lane: number, errno };
         let Some(socket) = socket else {
             // The system passed none on: this process has no room for a descriptor.
             return self.daemon.say(broken(libc::EMFILE));
@@ -561,6 +588,22 @@ impl Lanes {
         }
         self.tend_later(far);
         self.read(far, sink); // into the staging memory, since no header is there yet
+    }
+
+    /// Where a lane leads to an earlier process of a place, takes what that has sent; returns whether not all could be taken.
+    fn reads_former<S: Sink + ?Sized>(&mut self, far: u32, sink: &mut S) -> bool {
+        let incarnation = self.incarnation_of(far);
+        let place = &self.places[far as usize];
+        if place.lane.is_none() || place.incarnation == incarnation {
+            return false;
+        }
+        while self.read(far, sink) | self.offer_from(far, sink) {}
+        let place = &mut self.places[far as usize];
+        let is_held = place.lane.as_ref().is_some_and(|lane| !lane.is_read_out());
+        if !is_held {
+            place.last = None;
+        }
+        is_held
     }
 
     /// Goes on with a further connection, or begins a lane to a process that had none.
@@ -724,6 +767,13 @@ impl Channel for Lanes {
         let lane = self.places[far as usize].lane.as_ref();
         lane.map_or(self.is_welcome, |lane| lane.is_read_out())
             && self.relayed.as_ref().is_none_or(|relayed| relayed.is_read_out(far))
+    }
+
+    fn holds_before(&self, peer: Peer, incarnation: u32) -> bool {
+        let Some(far) = self.number_of(peer) else { return false };
+        let place = &self.places[far as usize];
+        let lane = place.lane.as_ref().filter(|_| place.incarnation != incarnation);
+        lane.is_some_and(|lane| !lane.is_read_out())
     }
 
     fn clock(&self) -> Duration {

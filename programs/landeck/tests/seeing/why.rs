@@ -212,7 +212,8 @@ fn programs_read_it_too() {
     }
     let job = Watched::start(2, "why::programs_read_it_too");
     let said = job.until_said(&["why", "--json"], "\"goes_on\": false");
-    let said: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let json = said.find('{').zip(said.rfind('}')).map(|(from, to)| &said[from..=to]);
+    let said: serde_json::Value = serde_json::from_str(json.unwrap()).unwrap();
     assert_eq!(said["concerned"].as_array().unwrap().len(), 2);
     job.end();
 }

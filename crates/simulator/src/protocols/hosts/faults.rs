@@ -5,7 +5,41 @@ use std::time::Duration;
 use landeck_wire::word::ProcessEnd;
 use landeck_wire::{HostId, HostIncarnation, Incarnation, ProcessId, Slot};
 
-use super::{ASK_AGAIN, Event, Fault, Up, World};
+use super::{ASK_AGAIN, Event, Fault, Node, Up, World};
+
+impl Node {
+    /// A process of this host ends, goes away or returns.
+    fn next_report(&mut self, own: HostIncarnation, turn: u64) -> Up {
+        if turn == 0
+            && let Some(before) = self.away.pop()
+        {
+            let incarnation = Incarnation(before.incarnation.0 + 1);
+            let process = ProcessId { incarnation, ..before };
+            self.back.push(process);
+            return Up::Returned(own, process);
+        }
+        if turn == 1
+            && let Some(process) = self.away.pop()
+        {
+            return Up::Ended(own, process, ProcessEnd::Left);
+        }
+        let again = if turn == 2 { self.back.pop() } else { None };
+        let process = again.unwrap_or_else(|| {
+            self.slots += 1;
+            let slot = Slot(self.slots - 1);
+            ProcessId { host: HostId(own.0), slot, incarnation: Incarnation(1) }
+        });
+        let end = match self.reports.len() % 3 {
+            0 => ProcessEnd::Left,
+            1 => ProcessEnd::Away,
+            _ => ProcessEnd::Died { pid: process.slot.0, status: 9 },
+        };
+        if end == ProcessEnd::Away {
+            self.away.push(process);
+        }
+        Up::Ended(own, process, end)
+    }
+}
 
 impl World {
     pub(super) fn process_ends(&mut self, node: usize) {
@@ -14,6 +48,7 @@ impl World {
         self.plan(self.now + wait, Event::ProcessEnds { node });
         let ask = self.draw.permille(500);
         let end_job = self.draw.permille(50);
+        let turn = self.draw.below(4);
         let current = &mut self.nodes[node];
         if !current.runs
             || current.is_paused
@@ -24,19 +59,14 @@ impl World {
             return;
         }
         let own = HostIncarnation(current.incarnation);
-        let slot = Slot(current.ends.len() as u32);
-        let process = ProcessId { host: HostId(own.0), slot, incarnation: Incarnation(1) };
-        let end = match slot.0 % 3 {
-            0 => ProcessEnd::Left,
-            _ => ProcessEnd::Died { pid: slot.0, status: 9 },
-        };
-        current.ends.push((process, end));
+        let report = current.next_report(own, turn);
+        current.reports.push(report.clone());
         let request = ask.then(|| {
             current.request += 1;
             current.is_request_open = true;
             current.request
         });
-        self.send_up(node, Up::Ended(own, process, end));
+        self.send_up(node, report);
         if let Some(request) = request {
             self.send_up(node, Up::Numbers(own, request));
         }
@@ -62,7 +92,10 @@ impl World {
         (current.is_up, current.runs) = (true, true);
         (current.lease, current.follower, current.began) = (None, None, began);
         (current.request, current.is_request_open) = (0, false);
-        current.ends.clear();
+        current.reports.clear();
+        current.away.clear();
+        current.back.clear();
+        current.slots = 0;
         current.inbox.clear();
         self.note(format!("host {node} starts as {incarnation}"));
         self.note_trouble(node);
