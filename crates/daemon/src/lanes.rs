@@ -634,7 +634,8 @@ impl Lanes {
         let Some(far) = place else { return };
         self.drop_reports(own, far);
         let Connected { socket, keys, .. } = lane.connected;
-        let message = Handover::Lane { far, lane: lane.lane, keys };
+        let incarnation = lane.far.incarnation.0;
+        let message = Handover::Lane { far, incarnation, lane: lane.lane, keys };
         self.tell(tools.reactor, token, &message, Some(socket));
     }
 

@@ -73,7 +73,7 @@ impl Possessed {
         let theirs = listener.accept().unwrap().0;
         let keys = LaneKeys { cipher, send: [1; 32], receive: [2; 32] };
         let turned = LaneKeys { send: keys.receive, receive: keys.send, ..keys.clone() };
-        hand(&daemon, &Handover::Lane { far: 0, lane: 1, keys }, &theirs);
+        hand(&daemon, &Handover::Lane { far: 0, incarnation: 0, lane: 1, keys }, &theirs);
         stream.set_nonblocking(true).unwrap();
         let mut possessed = Self {
             segment,

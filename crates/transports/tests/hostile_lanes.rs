@@ -263,7 +263,7 @@ fn a_peer_that_does_not_read_costs_one_frame() {
 fn lanes_that_no_daemon_hands_over_are_closed() {
     let _watchdog = watchdog();
     let mut possessed = Possessed::new();
-    let lane = |far, lane| Handover::Lane { far, lane, keys: keys(Cipher::Plain) };
+    let lane = |far, lane| Handover::Lane { far, incarnation: 0, lane, keys: keys(Cipher::Plain) };
     let mut closed = Vec::new();
     // A process that does not exist, a number that was seen, and a socket beside another message.
     for message in [lane(3, 1), lane(u32::MAX, 1), lane(1, 1), lane(1, 0), Handover::Numbers] {

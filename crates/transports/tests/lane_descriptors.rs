@@ -23,7 +23,7 @@ fn without_descriptors_a_lane_counts_as_broken() {
     let mut daemon = TestDaemon::new(2, Cipher::Plain);
     let mut channel = daemon.channel(0);
     let (mine, theirs) = tcp_pair();
-    let lane = |lane| Handover::Lane { far: 1, lane, keys: keys(Cipher::Plain) };
+    let lane = |lane| Handover::Lane { far: 1, incarnation: 0, lane, keys: keys(Cipher::Plain) };
 
     let before = getrlimit(Resource::Nofile);
     let none = Rlimit { current: Some(first_unused()), ..before };

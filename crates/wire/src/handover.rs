@@ -160,6 +160,8 @@ pub enum Handover {
     Lane {
         /// The far process.
         far: u32,
+        /// Its incarnation.
+        incarnation: u32,
         /// The number of the lane.
         lane: u32,
         /// Its keys.
@@ -195,9 +197,10 @@ impl Handover {
                 put(&[13, *far, *lane, flags, silent_ms, low, high]);
             }
             Self::Numbers => put(&[4]),
-            Self::Lane { far: first, lane: second, keys } => {
-                put(&[5, *first, *second, keys.cipher as u32]);
+            Self::Lane { far, incarnation, lane, keys } => {
+                put(&[5, *far, *lane, keys.cipher as u32]);
                 put_keys(&mut bytes, keys);
+                bytes[80..84].copy_from_slice(&incarnation.to_le_bytes());
             }
             Self::Relayed { host, keys } => {
                 put(&[8, *host, 0, keys.cipher as u32]);
@@ -238,7 +241,9 @@ impl Handover {
                 };
                 let keys = LaneKeys { cipher, send: key(16), receive: key(48) };
                 match message {
-                    5 => Self::Lane { far: first, lane: second, keys },
+                    5 => {
+                        Self::Lane { far: first, incarnation: word(bytes, 80), lane: second, keys }
+                    }
                     _ => Self::Relayed { host: first, keys },
                 }
             }
@@ -282,9 +287,10 @@ mod tests {
             Handover::Broken { far: 7, lane: 2, errno: -104 },
             Handover::Numbers,
             Handover::Relay { slot: 1, incarnation: 2, host: 3 },
-            Handover::Lane { far: 7, lane: 3, keys: keys.clone() },
+            Handover::Lane { far: 7, incarnation: 2, lane: 3, keys: keys.clone() },
             Handover::Lane {
                 far: 7,
+                incarnation: 1,
                 lane: 3,
                 keys: LaneKeys { cipher: Cipher::Plain, ..keys.clone() },
             },

@@ -188,7 +188,7 @@ impl Lanes {
                 self.drop_relay_reports(tools, wish.own, wish.host);
                 Handover::Relayed { host, keys }
             }
-            false => Handover::Lane { far: host, lane, keys },
+            false => Handover::Lane { far: host, incarnation: 0, lane, keys },
         };
         self.tell(tools.reactor, wish.resident, &message, Some(socket));
     }

@@ -109,7 +109,7 @@ impl Process {
         while found.is_none() || !is_welcome {
             match self.hear().unwrap() {
                 (Some(Handover::Welcome { .. }), None) => is_welcome = true,
-                (Some(Handover::Lane { far: 0, lane, keys }), Some(socket)) => {
+                (Some(Handover::Lane { far: 0, lane, keys, .. }), Some(socket)) => {
                     let stream = TcpStream::from(socket);
                     stream.set_nonblocking(false).unwrap();
                     stream.set_read_timeout(Some(PATIENCE)).unwrap();

@@ -99,7 +99,7 @@ pub struct Lanes {
     /// The far processes whose connection was lost, and whose lanes may have to send frames again.
     broken: Vec<u32>,
     /// Lanes to processes that have returned, and messages of which from before are not taken yet.
-    later: Vec<LaterLane>,
+    later: Vec<OfferedLane>,
     /// The path over relays.
     relayed: Option<Box<Relayed>>,
     /// The segment, which says whose place a far one is.
@@ -118,12 +118,15 @@ pub struct Lanes {
     silence_due: Duration,
 }
 
-/// A lane that waits for the end of an earlier one.
-struct LaterLane {
+/// A lane that the daemon has handed over.
+struct OfferedLane {
     far: u32,
+    /// The incarnation of the far process that it leads to.
+    incarnation: u32,
     number: u32,
     keys: LaneKeys,
-    socket: OwnedFd,
+    /// `None` if this process has no room for a descriptor.
+    socket: Option<OwnedFd>,
 }
 
 /// The place of a far process.
@@ -289,8 +292,8 @@ impl Lanes {
         if !self.broken.is_empty() {
             self.send_again(sink);
         }
-        for LaterLane { far, number, keys, socket } in std::mem::take(&mut self.later) {
-            self.accept(far, number, &keys, Some(socket), sink);
+        for offered in std::mem::take(&mut self.later) {
+            self.accept(offered, sink);
         }
         if let Some(relayed) = &mut self.relayed {
             any |= relayed.poll(sink, &mut self.daemon);
@@ -512,8 +515,8 @@ impl Lanes {
     fn hear_daemon<S: Sink + ?Sized>(&mut self, sink: &mut S) {
         for _ in 0..HEARD_MAX {
             match self.daemon.hear() {
-                Some(Heard::Message(Handover::Lane { far, lane, keys }, socket)) => {
-                    self.accept(far, lane, &keys, socket, sink);
+                Some(Heard::Message(Handover::Lane { far, incarnation, lane, keys }, socket)) => {
+                    self.accept(OfferedLane { far, incarnation, number: lane, keys, socket }, sink);
                 }
                 Some(Heard::Message(Handover::Unreachable { far }, _)) => self.refused(far),
                 Some(Heard::Message(Handover::Relayed { host, keys }, socket)) => {
@@ -551,50 +554,32 @@ impl Lanes {
         }
     }
 
-    /// Takes over a lane, or closes it if it is none that can be used.
-    fn accept<S: Sink + ?Sized>(
-        &mut self,
-        far: u32,
-        number: u32,
-        keys: &LaneKeys,
-        socket: Option<OwnedFd>,
-        sink: &mut S,
-    ) {
-        if (far as usize) >= self.places.len() {
+    /// Takes over a lane, or closes it if it is none that can be used: there is a later one, or its process is no more.
+    fn accept<S: Sink + ?Sized>(&mut self, offered: OfferedLane, sink: &mut S) {
+        let OfferedLane { far, incarnation, number, .. } = offered;
+        if far as usize >= self.places.len() || incarnation < self.incarnation_of(far) {
             return;
         }
-        let broken = |errno| Handover::Broken { far, lane: number, errno };
-        if self.reads_former(far, sink) {
-            match socket {
-                Some(socket) => {
-                    let keys = keys.clone();
-                    self.later.push(LaterLane { far, number, keys, socket });
-                }
-                None => self.daemon.say(broken(libc::EMFILE)),
-            }
-            return;
+        if self.reads_former(far, incarnation, sink) {
+            return self.later.push(offered);
         }
         let place = &mut self.places[far as usize];
         if place.last.is_some_and(|last| number <= last) {
             return;
         }
         place.last = Some(number);
-        let Some(socket) = socket else {
-            // The system passed none on: this process has no room for a descriptor.
-            return self.daemon.say(broken(libc::EMFILE));
-        };
-        if let Err(error) = self.take_over(far, number, keys, socket) {
-            return self.daemon.say(broken(error.raw_os_error()));
+        if let Err(errno) = self.take_over(offered) {
+            let errno = errno.raw_os_error();
+            return self.daemon.say(Handover::Broken { far, lane: number, errno });
         }
         self.tend_later(far);
         self.read(far, sink); // into the staging memory, since no header is there yet
     }
 
     /// Where a lane leads to an earlier process of a place, takes what that has sent; returns whether not all could be taken.
-    fn reads_former<S: Sink + ?Sized>(&mut self, far: u32, sink: &mut S) -> bool {
-        let incarnation = self.incarnation_of(far);
+    fn reads_former<S: Sink + ?Sized>(&mut self, far: u32, incarnation: u32, sink: &mut S) -> bool {
         let place = &self.places[far as usize];
-        if place.lane.is_none() || place.incarnation == incarnation {
+        if place.lane.is_none() || place.incarnation >= incarnation {
             return false;
         }
         while self.read(far, sink) | self.offer_from(far, sink) {}
@@ -607,14 +592,9 @@ impl Lanes {
     }
 
     /// Goes on with a further connection, or begins a lane to a process that had none.
-    fn take_over(
-        &mut self,
-        far: u32,
-        number: u32,
-        keys: &LaneKeys,
-        socket: OwnedFd,
-    ) -> Result<(), Errno> {
-        let incarnation = self.incarnation_of(far);
+    fn take_over(&mut self, offered: OfferedLane) -> Result<(), Errno> {
+        let OfferedLane { far, incarnation, number, keys, socket } = offered;
+        let socket = socket.ok_or(Errno::MFILE)?;
         socket::set_up(&socket)?;
         let place = &mut self.places[far as usize];
         let is_same = place.incarnation == incarnation;
@@ -622,9 +602,9 @@ impl Lanes {
             if lane.is_refused() {
                 return Ok(());
             }
-            lane.go_on(number, socket, keys, &self.epoll, &mut self.spare)?;
+            lane.go_on(number, socket, &keys, &self.epoll, &mut self.spare)?;
         } else {
-            let mut lane = Lane::new(u64::from(far), number, socket, keys, &mut self.spare)?;
+            let mut lane = Lane::new(u64::from(far), number, socket, &keys, &mut self.spare)?;
             if self.has_left {
                 lane.leave(&mut self.spare);
             }

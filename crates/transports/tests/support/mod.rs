@@ -105,15 +105,19 @@ impl TestDaemon {
         let (lane, (first, second)) = (*lane, tcp_pair());
         let keys = keys(self.cipher);
         let turned = LaneKeys { send: keys.receive, receive: keys.send, ..keys.clone() };
-        self.hand(one, &Handover::Lane { far: other, lane, keys }, Some(first.as_fd()));
-        let to_other = Handover::Lane { far: one, lane, keys: turned };
+        self.hand(
+            one,
+            &Handover::Lane { far: other, incarnation: 0, lane, keys },
+            Some(first.as_fd()),
+        );
+        let to_other = Handover::Lane { far: one, incarnation: 0, lane, keys: turned };
         self.hand(other, &to_other, Some(second.as_fd()));
     }
 
     /// Connects a channel with the test itself, which plays its peer `far`.
     pub(crate) fn possess(&mut self, number: u32, far: u32, lane: u32) -> TcpStream {
         let (mine, theirs) = tcp_pair();
-        let message = Handover::Lane { far, lane, keys: keys(self.cipher) };
+        let message = Handover::Lane { far, incarnation: 0, lane, keys: keys(self.cipher) };
         self.hand(number, &message, Some(theirs.as_fd()));
         mine.into()
     }
@@ -124,7 +128,11 @@ impl TestDaemon {
         let turned = LaneKeys { send: keys.receive, receive: keys.send, ..keys.clone() };
         [(0, 1, keys), (1, 0, turned)].map(|(number, far, keys)| {
             let (mine, theirs) = tcp_pair();
-            self.hand(number, &Handover::Lane { far, lane, keys }, Some(theirs.as_fd()));
+            self.hand(
+                number,
+                &Handover::Lane { far, incarnation: 0, lane, keys },
+                Some(theirs.as_fd()),
+            );
             mine.into()
         })
     }
