@@ -27,7 +27,8 @@ impl Role {
     pub(crate) fn of(slot: u32, record: &SlotRecord, rank: Option<u32>) -> Self {
         match (record.replaces, rank) {
             (Some(replaced), _) => Self::Again(replaced),
-            (None, Some(rank)) if record.incarnation <= 1 => Self::Rank(rank),
+            // It may have left and come back.
+            (None, Some(rank)) if record.tenancy() <= 1 => Self::Rank(rank),
             (None, _) => Self::Guest(slot),
         }
     }
@@ -225,6 +226,8 @@ mod tests {
         let each = [0, 1, 2, 3, 4].map(|slot| names.one(at(1, slot)));
         assert_eq!(each, ["rank 0", "guest 1", "rank 7 again", "rank 7 again (3)", "guest 4"]);
         assert_eq!(names.many(&here(&[0, 1, 2, 4])), "rank 0 and rank 7 again and guests 1 4");
+        let returned = SlotRecord { returns: 1, ..record(2, None) };
+        assert_eq!(Role::of(1, &returned, Some(1)), Role::Rank(1));
     }
 
     #[test]

@@ -132,6 +132,8 @@ pub enum Handover {
     Granted {
         /// The far process.
         far: u32,
+        /// Its incarnation.
+        incarnation: u32,
         /// The position.
         position: u64,
     },
@@ -207,8 +209,8 @@ impl Handover {
                 put_keys(&mut bytes, keys);
             }
             Self::NoRelay { host } => put(&[9, *host]),
-            Self::Granted { far, position } => {
-                put(&[10, *far, *position as u32, (*position >> 32) as u32]);
+            Self::Granted { far, incarnation, position } => {
+                put(&[10, *far, *position as u32, (*position >> 32) as u32, *incarnation]);
             }
             Self::Room => put(&[11]),
             Self::Welcome { silence_ms } => put(&[12, *silence_ms]),
@@ -252,7 +254,7 @@ impl Handover {
             9 => Self::NoRelay { host: first },
             10 => {
                 let position = u64::from(second) | u64::from(third) << 32;
-                Self::Granted { far: first, position }
+                Self::Granted { far: first, incarnation: word(bytes, 16), position }
             }
             11 => Self::Room,
             12 => Self::Welcome { silence_ms: first },
@@ -295,7 +297,7 @@ mod tests {
                 keys: LaneKeys { cipher: Cipher::Plain, ..keys.clone() },
             },
             Handover::Unreachable { far: u32::MAX },
-            Handover::Granted { far: 4, position: u64::MAX - 7 },
+            Handover::Granted { far: 4, incarnation: 2, position: u64::MAX - 7 },
             Handover::Room,
             Handover::Welcome { silence_ms: 2_250 },
             Handover::Silent {

@@ -188,10 +188,13 @@ impl Lanes {
                     self.perform(tools, outputs, None);
                 }
             }
-            (Handover::Granted { far, position }, Some(receiver)) => {
+            (Handover::Granted { far, incarnation, position }, Some(receiver)) => {
                 let source = *part.far.get(*far as usize).ok_or(())?;
                 let position = *position;
-                self.events.push(LanesEvent::Granted { receiver, source, position });
+                // It may have returned since.
+                if source.incarnation.0 == *incarnation {
+                    self.events.push(LanesEvent::Granted { receiver, source, position });
+                }
             }
             (Handover::Room, Some(process)) => self.events.push(LanesEvent::HasRoom { process }),
             (Handover::Broken { far, lane, errno }, Some(own)) => {

@@ -187,7 +187,7 @@ impl RelayedHosts {
                 let message = Handover::Relayed { host, keys: keys(false) };
                 self.hand(number, &message, mine.as_fd());
             }
-            Handover::Granted { far, position } => {
+            Handover::Granted { far, position, .. } => {
                 relay.granted(own, id(far, self.incarnation(far)), position);
             }
             Handover::Room => relay.has_room(own),

@@ -754,6 +754,7 @@ impl Channel for Lanes {
         let place = &self.places[far as usize];
         let lane = place.lane.as_ref().filter(|_| place.incarnation != incarnation);
         lane.is_some_and(|lane| !lane.is_read_out())
+            || self.relayed.as_ref().is_some_and(|it| it.holds_before(far, incarnation))
     }
 
     fn clock(&self) -> Duration {
@@ -783,18 +784,7 @@ impl Channel for Lanes {
     }
 
     fn forget(&mut self, peer: Peer) {
-        let Some(far) = self.number_of(peer) else { return };
-        let place = &mut self.places[far as usize];
-        if let Some(lane) = &mut place.lane {
-            lane.forget(&self.epoll, &mut self.spare);
-        }
-        (place.lane, place.last, place.is_wanted) = (None, None, false);
-        (place.is_refused, place.path) = (false, None);
-        self.open.retain(|open| *open != far);
-        self.broken.retain(|broken| *broken != far);
-        if let Some(relayed) = &mut self.relayed {
-            relayed.forget(far);
-        }
+        self.forget_before(peer, u32::MAX);
     }
 
     /// A lane to the process that has the place now stays, though this process hears of it only now.
@@ -802,11 +792,16 @@ impl Channel for Lanes {
         let Some(far) = self.number_of(peer) else { return };
         let place = &mut self.places[far as usize];
         if place.lane.is_none() || place.incarnation != incarnation {
-            return self.forget(peer);
+            if let Some(mut lane) = place.lane.take() {
+                lane.forget(&self.epoll, &mut self.spare);
+            }
+            (place.last, place.is_wanted) = (None, false);
+            self.open.retain(|open| *open != far);
+            self.broken.retain(|broken| *broken != far);
         }
         (place.is_refused, place.path) = (false, None);
         if let Some(relayed) = &mut self.relayed {
-            relayed.forget(far);
+            relayed.forget_before(far, incarnation);
         }
     }
 

@@ -547,6 +547,16 @@ impl Relayed {
         !is_open && self.ring.as_ref().is_none_or(RelayRingReceiver::is_empty) && !has_held()
     }
 
+    /// Whether pieces of an earlier process of a far place are not taken yet, now that this incarnation has it.
+    pub(super) fn holds_before(&self, far: u32, incarnation: u32) -> bool {
+        // In this order, as above.
+        let open = self.segment.far_relayed(far).load(Ordering::Acquire);
+        let is_former = |it: &Incoming| it.incarnation < incarnation && it.holds();
+        open != 0 && open != incarnation
+            || self.ring.as_ref().is_some_and(|ring| !ring.is_empty())
+            || self.incoming.get(&far).is_some_and(is_former)
+    }
+
     /// Whether a far process has sent something over the relay.
     pub(super) fn has_heard(&self, far: u32) -> bool {
         self.incoming.contains_key(&far)
@@ -575,17 +585,25 @@ impl Relayed {
     }
 
     /// Forgets a far process.
-    pub(super) fn forget(&mut self, far: u32) {
+    /// Forgets the processes that had a far place before this incarnation.
+    pub(super) fn forget_before(&mut self, far: u32, incarnation: u32) {
+        let is_former = |its: u32| its < incarnation;
+        if self.outgoing.get(&far).is_some_and(|out| is_former(out.process.incarnation)) {
+            self.forget_receiver(far);
+        }
+        // Pieces of the former process may still lie in the ring.
+        if let Some(from) = self.incoming.get_mut(&far).filter(|it| is_former(it.incarnation)) {
+            let incarnation = from.incarnation;
+            *from = Incoming { incarnation, is_broken: true, ..Incoming::default() };
+            self.offering.retain(|offering| *offering != far);
+        }
+    }
+
+    fn forget_receiver(&mut self, far: u32) {
         if let Some(out) = self.outgoing.remove(&far) {
             self.receivers.remove(&(out.host, out.process.slot));
         }
         self.unfinished.retain(|unfinished| *unfinished != far);
-        self.offering.retain(|offering| *offering != far);
-        // Pieces of the former process may still lie in the ring.
-        if let Some(from) = self.incoming.get_mut(&far) {
-            let incarnation = from.incarnation;
-            *from = Incoming { incarnation, is_broken: true, ..Incoming::default() };
-        }
     }
 }
 
@@ -791,7 +809,8 @@ impl Incoming {
         let position = self.taken + window;
         if position - self.granted >= (window / 2).max(1) {
             self.granted = position;
-            daemon.say(Handover::Granted { far, position });
+            let incarnation = self.incarnation;
+            daemon.say(Handover::Granted { far, incarnation, position });
         }
     }
 }
