@@ -175,6 +175,8 @@ struct Resident {
 struct BrokenReport {
     job: JobId,
     own: ProcessId,
+    /// The process elsewhere, and its place.
+    far: ProcessId,
     place: u32,
     what: String,
     /// When the arbiter is told, for the first time or again.
@@ -650,7 +652,7 @@ impl Lanes {
         let what = processes::NO_ADDRESS.to_owned();
         let (due, again) = self.times_of_report(tools.now);
         let explained_by = ExplainedBy::Lane;
-        self.report(BrokenReport { job, own, place, what, due, again, explained_by });
+        self.report(BrokenReport { job, own, far, place, what, due, again, explained_by });
     }
 
     /// Whether a process of this host can have no lane to a further one.

@@ -33,7 +33,10 @@ fn without_descriptors_a_lane_counts_as_broken() {
     until("the daemon is told", || {
         channel.poll_thoroughly(&mut Arrivals::default());
         heard.extend(daemon.heard());
-        heard.contains(&(0, Handover::Broken { far: 1, lane: 1, errno: libc::EMFILE }))
+        heard.contains(&(
+            0,
+            Handover::Broken { far: 1, incarnation: 0, lane: 1, errno: libc::EMFILE },
+        ))
     });
     assert!(!channel.has_lane(Peer(1)) && channel.is_read_out(Peer(1)));
     drop(theirs);

@@ -103,6 +103,8 @@ pub enum Handover {
     Broken {
         /// The far process.
         far: u32,
+        /// Its incarnation.
+        incarnation: u32,
         /// The number of the lane, or [`RELAY_LANE`].
         lane: u32,
         /// The system's error; 0 if the stream just ended.
@@ -191,7 +193,9 @@ impl Handover {
                 put(&[1, *slot, *incarnation, *lanes_max]);
             }
             Self::Want { far } => put(&[2, *far]),
-            Self::Broken { far, lane, errno } => put(&[3, *far, *lane, errno.cast_unsigned()]),
+            Self::Broken { far, incarnation, lane, errno } => {
+                put(&[3, *far, *lane, errno.cast_unsigned(), *incarnation]);
+            }
             Self::Silent { far, lane, silence } => {
                 let LaneSilence { silent_ms, unsent_bytes, is_from_begin, is_hopeless } = *silence;
                 let flags = u32::from(is_from_begin) | u32::from(is_hopeless) << 1;
@@ -232,7 +236,12 @@ impl Handover {
         Some(match word(bytes, 0) {
             1 => Self::Hello { slot: first, incarnation: second, lanes_max: third },
             2 => Self::Want { far: first },
-            3 => Self::Broken { far: first, lane: second, errno: third.cast_signed() },
+            3 => Self::Broken {
+                far: first,
+                incarnation: word(bytes, 16),
+                lane: second,
+                errno: third.cast_signed(),
+            },
             4 => Self::Numbers,
             message @ (5 | 8) => {
                 let cipher = match third {
@@ -286,7 +295,7 @@ mod tests {
         for message in [
             Handover::Hello { slot: 3, incarnation: 9, lanes_max: 512 },
             Handover::Want { far: 7 },
-            Handover::Broken { far: 7, lane: 2, errno: -104 },
+            Handover::Broken { far: 7, incarnation: 3, lane: 2, errno: -104 },
             Handover::Numbers,
             Handover::Relay { slot: 1, incarnation: 2, host: 3 },
             Handover::Lane { far: 7, incarnation: 2, lane: 3, keys: keys.clone() },

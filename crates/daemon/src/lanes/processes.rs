@@ -197,9 +197,12 @@ impl Lanes {
                 }
             }
             (Handover::Room, Some(process)) => self.events.push(LanesEvent::HasRoom { process }),
-            (Handover::Broken { far, lane, errno }, Some(own)) => {
-                let broken = (*far, *lane, *errno);
-                return self.lane_broken(tools, (job, own), broken);
+            (Handover::Broken { far, incarnation, lane, errno }, Some(own)) => {
+                let there = part.far.get(*far as usize).ok_or(())?;
+                // It may have returned since.
+                if there.incarnation.0 == *incarnation {
+                    return self.lane_broken(tools, (job, own), (*far, *lane, *errno));
+                }
             }
             (Handover::Silent { far, lane, silence }, own) => {
                 return self.lane_silent(tools, (job, own), (*far, *lane), silence);
@@ -299,7 +302,7 @@ impl Lanes {
         if !has_next {
             let (due, again) = self.times_of_report(tools.now);
             let due = due + more;
-            self.report(BrokenReport { job, own, place, what, due, again, explained_by });
+            self.report(BrokenReport { job, own, far, place, what, due, again, explained_by });
         }
         Ok(())
     }
@@ -372,7 +375,8 @@ impl Lanes {
             let slot = report.own.slot.0;
             let own_is_over = part.segment.incarnation(slot) != report.own.incarnation.0
                 || part.segment.slot_record(slot).state.is_gone();
-            if own_is_over || part.is_ending() || part.is_over(report.place) {
+            let is_other = part.far.get(report.place as usize) != Some(&report.far);
+            if own_is_over || is_other || part.is_ending() || part.is_over(report.place) {
                 return false;
             }
             if now >= report.due {

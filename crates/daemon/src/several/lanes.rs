@@ -167,8 +167,8 @@ fn a_lane_is_handed_to_both_processes() {
             let second = Process::hello(&segments[1 - asks]);
             let mut other_lane = second.lane();
             assert_connected(&mut lane, &mut other_lane);
-            first.say(&Handover::Broken { far: 0, lane: lane.0, errno: 104 });
-            second.say(&Handover::Broken { far: 0, lane: lane.0, errno: 0 });
+            first.say(&Handover::Broken { far: 0, incarnation: 1, lane: lane.0, errno: 104 });
+            second.say(&Handover::Broken { far: 0, incarnation: 1, lane: lane.0, errno: 0 });
         }
         for daemon in [one, other] {
             daemons[daemon].ask(|context| context.remove_part(JOB));
@@ -184,7 +184,7 @@ fn a_lane_whose_other_end_is_broken_ends_the_job_unless_a_word_explains_it() {
     let process = Process::hello(&segments[1]);
     process.say(&Handover::Want { far: 0 });
     let (lane, ..) = process.lane();
-    process.say(&Handover::Broken { far: 0, lane, errno: 71 });
+    process.say(&Handover::Broken { far: 0, incarnation: 1, lane, errno: 71 });
     let ends = |content: &WordContent| matches!(content, WordContent::JobEnds { job: JOB, .. });
     let WordContent::JobEnds { cause, .. } = one.wait_word(ends).content else { unreachable!() };
     for part in ["rank 1 on h1", "rank 0 on h0", "Protocol error"] {
@@ -201,7 +201,7 @@ fn a_process_that_ends_is_told_to_the_others_and_explains_its_lane() {
     let process = Process::hello(&segments[0]);
     process.say(&Handover::Want { far: 0 });
     let (lane, ..) = process.lane();
-    process.say(&Handover::Broken { far: 0, lane, errno: 104 });
+    process.say(&Handover::Broken { far: 0, incarnation: 1, lane, errno: 104 });
     let ended = id(segments[1].plan().host);
     let end = ProcessEnd::Died { pid: 4711, status: 9 };
     two.ask(move |context| {
@@ -252,7 +252,7 @@ fn a_broken_lane_ends_no_job_while_its_host_may_be_lost() {
     let process = Process::hello(&segments[0]);
     process.say(&Handover::Want { far: 0 });
     let (lane, ..) = process.lane();
-    process.say(&Handover::Broken { far: 0, lane, errno: 71 });
+    process.say(&Handover::Broken { far: 0, incarnation: 1, lane, errno: 71 });
     // The report is due before the host is lost, and after it has been silent for long.
     std::thread::sleep(Duration::from_millis(options().host_timeout_ms / 5));
     two.end(End::Killed);

@@ -473,9 +473,11 @@ impl Lanes {
             && let Some(reason) = lane.take_break()
         {
             let is_refused = lane.is_refused();
-            let lane = place.last.unwrap_or(0);
+            let (lane, incarnation) = (place.last.unwrap_or(0), place.incarnation);
             let (report, is_last) = match reason {
-                Break::System(errno) => (Handover::Broken { far, lane, errno }, is_refused),
+                Break::System(errno) => {
+                    (Handover::Broken { far, incarnation, lane, errno }, is_refused)
+                }
                 Break::Silent(silence) => {
                     (Handover::Silent { far, lane, silence }, silence.is_hopeless)
                 }
@@ -550,7 +552,8 @@ impl Lanes {
         place.is_refused = true;
         let has_none = place.lane.as_ref().is_none_or(|lane| lane.is_over());
         if place.is_wanted && self.wish == PathWish::Lane && has_none {
-            self.daemon.say(Handover::Broken { far, lane: 0, errno: libc::EHOSTUNREACH });
+            let (incarnation, errno) = (self.incarnation_of(far), libc::EHOSTUNREACH);
+            self.daemon.say(Handover::Broken { far, incarnation, lane: 0, errno });
         }
     }
 
@@ -570,7 +573,7 @@ impl Lanes {
         place.last = Some(number);
         if let Err(errno) = self.take_over(offered) {
             let errno = errno.raw_os_error();
-            return self.daemon.say(Handover::Broken { far, lane: number, errno });
+            return self.daemon.say(Handover::Broken { far, incarnation, lane: number, errno });
         }
         self.tend_later(far);
         self.read(far, sink); // into the staging memory, since no header is there yet

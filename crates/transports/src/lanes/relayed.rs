@@ -244,7 +244,12 @@ impl Relayed {
         let link = u16::try_from(host).ok().and_then(|host| self.links.get(&host));
         if let Some(link) = link.filter(|link| link.stream.is_none() && !link.is_over) {
             let (lane, errno) = (RELAY_LANE, libc::EHOSTUNREACH);
-            self.report(link, daemon, |far| Handover::Broken { far, lane, errno });
+            self.report(link, daemon, |far, incarnation| Handover::Broken {
+                far,
+                incarnation,
+                lane,
+                errno,
+            });
         }
     }
 
@@ -277,9 +282,14 @@ impl Relayed {
     }
 
     /// Tells the daemon that a connection is missing. Another one, or a word, explains it.
-    fn report(&self, link: &Link, daemon: &mut DaemonSocket, report: impl Fn(u32) -> Handover) {
+    fn report(
+        &self,
+        link: &Link,
+        daemon: &mut DaemonSocket,
+        report: impl Fn(u32, u32) -> Handover,
+    ) {
         for &far in link.users.iter().filter(|far| !self.is_gone(**far)) {
-            daemon.say(report(far));
+            daemon.say(report(far, self.segment.far_record(far).process.incarnation));
         }
     }
 
@@ -426,8 +436,9 @@ impl Relayed {
         // The goodbye may be lost as well.
         (link.is_open, link.has_left) = (false, false);
         let lane = RELAY_LANE;
-        let broken = |errno| move |far| Handover::Broken { far, lane, errno };
-        let (report, is_over): (Box<dyn Fn(u32) -> Handover>, bool) = match end {
+        let broken =
+            |errno| move |far, incarnation| Handover::Broken { far, incarnation, lane, errno };
+        let (report, is_over): (Box<dyn Fn(u32, u32) -> Handover>, bool) = match end {
             RelayEnd::Closed => (Box::new(broken(0)), false),
             RelayEnd::System(errno) => (Box::new(broken(errno.raw_os_error())), false),
             RelayEnd::Broken(_) | RelayEnd::Keys(_) => (Box::new(broken(libc::EPROTO)), true),
@@ -436,7 +447,7 @@ impl Relayed {
                 let has_more = its.into_iter().any(|out| !out.kept.is_empty());
                 let is_hopeless = link.barren.count(link.began_at, has_more);
                 let silence = LaneSilence { is_hopeless, ..*silence };
-                (Box::new(move |far| Handover::Silent { far, lane, silence }), is_hopeless)
+                (Box::new(move |far, _| Handover::Silent { far, lane, silence }), is_hopeless)
             }
         };
         link.is_over = is_over;
@@ -518,7 +529,8 @@ impl Relayed {
             Err(broken) => {
                 from.is_broken = true;
                 sink.broken(peer, broken);
-                daemon.say(Handover::Broken { far, lane: 0, errno: libc::EPROTO });
+                let (incarnation, errno) = (from.incarnation, libc::EPROTO);
+                daemon.say(Handover::Broken { far, incarnation, lane: 0, errno });
                 false
             }
         }
@@ -584,7 +596,6 @@ impl Relayed {
         its.into_iter().any(|(far, _)| !self.is_gone(*far))
     }
 
-    /// Forgets a far process.
     /// Forgets the processes that had a far place before this incarnation.
     pub(super) fn forget_before(&mut self, far: u32, incarnation: u32) {
         let is_former = |its: u32| its < incarnation;
