@@ -158,7 +158,7 @@ struct Node {
     /// When the incarnation began, by the host's clock. Its lease counts from then, since it has asked later.
     began: Duration,
     follower: Option<WordFollower>,
-    /// What the host has reported of its processes.
+    /// The reports of the host on its processes.
     reports: Vec<Up>,
     /// The slots whose processes it has reported.
     slots: u32,

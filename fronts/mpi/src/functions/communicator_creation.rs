@@ -379,14 +379,14 @@ unsafe fn duplicate(comm: Handle, hints: Info, newcomm: *mut Handle) -> Result<W
 
 /// A copy of a communicator that is being made.
 enum Copying {
-    Own(Duplication),
+    Own(Box<Duplication>),
     Across(Box<BridgeDuplication>),
 }
 
 impl Copying {
     fn start(communicator: &Communicator) -> Result<Self, Mistake> {
         Ok(match &communicator.remote {
-            None => Self::Own(communicator.world.start_duplicate()?),
+            None => Self::Own(Box::new(communicator.world.start_duplicate()?)),
             Some(remote) => Self::Across(Box::new(remote.bridge.start_duplicate()?)),
         })
     }
