@@ -61,6 +61,14 @@ const HAZARD_WORD: u64 = 960;
 #[derive(Clone)]
 pub struct Segment(Arc<Inner>);
 
+/// Where the memory of a segment comes from.
+enum Origin {
+    /// An anonymous file.
+    File(OwnedFd),
+    /// The allocator: the form that lives in this process alone.
+    Allocated(NonNull<u8>),
+}
+
 struct Inner {
     plan: SegmentPlan,
     start: NonNull<u8>,
@@ -68,8 +76,7 @@ struct Inner {
     bytes: u64,
     /// Where the shared page of slot 0 lies: of the plan too, and looked at with every message.
     shared_pages: u64,
-    /// The anonymous file; none in the form that lives in this process alone.
-    file: Option<OwnedFd>,
+    origin: Origin,
     /// Slots whose heap has an owner through this handle.
     heaps_taken: Mutex<Vec<u32>>,
     /// Counts of how many things in each slot this process uses.
@@ -130,7 +137,7 @@ impl Segment {
         let no_memory = |source| SegmentError::NoMemory { bytes, source };
         let file = system::sealed_file(c"landeck", bytes).map_err(no_memory)?;
         let start = system::map_shared(file.as_fd(), bytes as usize).map_err(no_memory)?;
-        Ok(Self::with_header(plan, start, Some(file)))
+        Ok(Self::with_header(plan, start, Origin::File(file)))
     }
 
     /// Makes a segment in this process's own memory, for tests, model checking and address sanitizers.
@@ -141,13 +148,16 @@ impl Segment {
         assert!(plan.is_valid(), "tests use valid plans");
         let layout = local_layout(plan);
         // SAFETY: the layout has at least the header page, so it is not empty.
-        let start = unsafe { alloc_zeroed(layout) };
-        let start = NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout));
-        Self::with_header(plan, start, None)
+        let allocated = unsafe { alloc_zeroed(layout) };
+        let allocated = NonNull::new(allocated).unwrap_or_else(|| handle_alloc_error(layout));
+        let to_page = allocated.align_offset(PAGE_BYTES as usize);
+        // SAFETY: the layout has room for the plan behind the first page boundary.
+        let start = unsafe { allocated.add(to_page) };
+        Self::with_header(plan, start, Origin::Allocated(allocated))
     }
 
-    fn with_header(plan: &SegmentPlan, start: NonNull<u8>, file: Option<OwnedFd>) -> Self {
-        let segment = Self::mapped(plan.clone(), start, file);
+    fn with_header(plan: &SegmentPlan, start: NonNull<u8>, origin: Origin) -> Self {
+        let segment = Self::mapped(plan.clone(), start, origin);
         for (index, word) in header_words(plan).into_iter().enumerate().rev() {
             segment.long(index as u64 * 8).store(word, Ordering::Release);
         }
@@ -169,10 +179,10 @@ impl Segment {
         let bytes = plan.total_bytes();
         let start = system::map_shared(file.as_fd(), bytes as usize)
             .map_err(|source| SegmentError::NoMemory { bytes, source })?;
-        Ok(Self::mapped(plan, start, Some(file)))
+        Ok(Self::mapped(plan, start, Origin::File(file)))
     }
 
-    fn mapped(plan: SegmentPlan, start: NonNull<u8>, file: Option<OwnedFd>) -> Self {
+    fn mapped(plan: SegmentPlan, start: NonNull<u8>, origin: Origin) -> Self {
         let bytes = plan.total_bytes();
         let shared_pages = plan.shared_page(0);
         let holdings = Holdings::new(plan.slots());
@@ -182,7 +192,7 @@ impl Segment {
             start,
             bytes,
             shared_pages,
-            file,
+            origin,
             heaps_taken,
             holdings,
             opened,
@@ -192,7 +202,10 @@ impl Segment {
 
     /// The anonymous file, to be handed to other processes. None in the local form.
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        self.0.file.as_ref().map(AsFd::as_fd)
+        match &self.0.origin {
+            Origin::File(file) => Some(file.as_fd()),
+            Origin::Allocated(_) => None,
+        }
     }
 
     /// Gives children that this process makes by fork copies of it: nothing that they write to it reaches
@@ -372,13 +385,16 @@ impl Segment {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if self.file.is_some() {
-            fork::forget(self.start);
-            // SAFETY: the last handle goes; everything that points inside holds a handle.
-            unsafe { system::unmap(self.start, self.bytes as usize) };
-        } else {
+        match self.origin {
+            Origin::File(_) => {
+                fork::forget(self.start);
+                // SAFETY: the last handle goes; everything that points inside holds a handle.
+                unsafe { system::unmap(self.start, self.bytes as usize) };
+            }
             // SAFETY: the local form was allocated with this layout.
-            unsafe { dealloc(self.start.as_ptr(), local_layout(&self.plan)) };
+            Origin::Allocated(start) => unsafe {
+                dealloc(start.as_ptr(), local_layout(&self.plan));
+            },
         }
     }
 }
@@ -397,8 +413,10 @@ fn checked_bytes(plan: &SegmentPlan) -> Result<u64, SegmentError> {
     if !plan.is_valid() { Err(impossible) } else { Ok(plan.total_bytes()) }
 }
 
+/// The layout of the local form, with room in front of its first page boundary. It asks for no alignment: what is aligned
+/// is zeroed byte by byte, and then a test that looks at a few pages pays for all of them.
 fn local_layout(plan: &SegmentPlan) -> Layout {
-    Layout::from_size_align(plan.total_bytes() as usize, PAGE_BYTES as usize)
+    Layout::array::<u8>((plan.total_bytes() + PAGE_BYTES) as usize)
         .expect("a valid plan is far smaller than the address space")
 }
 
