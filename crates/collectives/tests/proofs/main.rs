@@ -1,6 +1,6 @@
 //! The proof: the plans of every architecture and operation do what they should (`check`) at exactly the cost that is
-//! derived without them (`derivation`). It covers every size up to 64 and every root (a test takes every fourth above
-//! 16 members, and every eighth above 32). With clusters it covers every division of up to 12 members into consecutive
+//! derived without them (`derivation`). It covers every size up to 64 (a test takes a quarter of those above 32) and every
+//! root (a test takes every fourth above 16 members, and every eighth above 32). With clusters it covers every division of up to 12 members into consecutive
 //! clusters, divisions at all, and drawn ones above.
 //!
 //! Orders, segments, splitting and places change from case to case, so that all meet all. With

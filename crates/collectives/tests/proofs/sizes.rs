@@ -1,4 +1,5 @@
-//! Every size up to 64; every root, but in a test every fourth above 16 members, and every eighth above 32.
+//! Every size up to 64, but in a test some of those above 32; every root, but in a test every fourth above 16 members, and
+//! every eighth above 32.
 
 use std::sync::Arc;
 
@@ -8,6 +9,14 @@ use crate::cases::{
     ORDERS, SEGMENTS, SIZE_MAX, STYLES, clustered, is_soak, operations, prove_one, proven,
     unclustered, watchdog,
 };
+
+/// The sizes above 32 that a test proves: around powers of two, primes, and with every number of clusters.
+const LARGE: [u32; 8] = [33, 37, 43, 48, 53, 59, 63, 64];
+
+/// The sizes, which cost the more the larger they are: a soak proves all.
+fn sizes() -> impl Iterator<Item = u32> {
+    (1..=SIZE_MAX).filter(|size| is_soak() || *size <= 32 || LARGE.contains(size))
+}
 
 /// Operations with a root from every root, and all others.
 pub(crate) fn prove_all(architecture: &Arc<dyn Architecture>, group: &Group, number: u32) {
@@ -30,7 +39,7 @@ pub(crate) fn prove_all(architecture: &Arc<dyn Architecture>, group: &Group, num
 fn every_size(architectures: &[Arc<dyn Architecture>]) {
     let _watchdog = watchdog();
     for (number, architecture) in (0..).zip(architectures) {
-        for size in 1..=SIZE_MAX {
+        for size in sizes() {
             let group = Group::divided(size, 1 + size % 7).unwrap();
             prove_all(architecture, &group, number + size);
         }
@@ -50,7 +59,7 @@ fn every_size_and_root_by_the_others() {
 #[test]
 fn every_size_and_root_on_the_board() {
     let _watchdog = watchdog();
-    for size in 1..=SIZE_MAX {
+    for size in sizes() {
         let group = Group::whole(size).unwrap();
         for operation in Operation::ALL {
             let roots = if operation.has_root() { size } else { 6 };
