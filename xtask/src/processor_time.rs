@@ -2,14 +2,28 @@
 //! costs, however busy the machine is.
 
 use std::fs;
+use std::process::Child;
 use std::time::Duration;
+
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 /// The places of user and system time of children, counted from the field after the program's name.
 const OF_CHILDREN: [usize; 2] = [13, 14];
 
 /// The processor time of this process's children so far; zero on a system that does not tell.
 pub(crate) fn of_children() -> Duration {
-    let status = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    below("self")
+}
+
+/// The processor time of a child's children, once it has ended, which this waits for; its status is still there to take.
+pub(crate) fn below_child(child: &Child) -> Duration {
+    let end = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    let _ = waitid(WaitId::Pid(Pid::from_child(child)), end);
+    below(&child.id().to_string())
+}
+
+fn below(process: &str) -> Duration {
+    let status = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     let per_second = rustix::param::clock_ticks_per_second().max(1);
     Duration::from_millis(ticks(&status).unwrap_or(0) * 1000 / per_second)
 }
@@ -35,11 +49,19 @@ mod tests {
         assert_eq!(ticks(""), None);
     }
 
+    const COMPUTES: &str = "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done";
+
     #[test]
     fn what_a_child_computed_is_counted_when_it_has_ended() {
         let before = of_children();
-        let text = "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done";
-        assert!(Command::new("sh").args(["-c", text]).status().unwrap().success());
+        assert!(Command::new("sh").args(["-c", COMPUTES]).status().unwrap().success());
         assert!(of_children() > before, "a child has computed for a while");
+    }
+
+    #[test]
+    fn what_was_computed_below_a_child_is_counted_before_its_status_is_taken() {
+        let mut child = Command::new("timeout").args(["60", "sh", "-c", COMPUTES]).spawn().unwrap();
+        assert!(below_child(&child) > Duration::ZERO, "its child has computed for a while");
+        assert!(child.wait().unwrap().success());
     }
 }

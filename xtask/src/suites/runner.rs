@@ -4,11 +4,12 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 use landeck_testing::program::forget_package;
 
 use super::tally::{LATE, Tally};
-use crate::Problem;
+use crate::{Problem, processor_time};
 
 /// No suite runs longer than this, whatever its tests do: several times as long as the longest takes on two
 /// processors, because others may use these as well.
@@ -141,12 +142,12 @@ impl Runner {
         Ok(tally.close(status.success()))
     }
 
-    /// Runs a command, shows each line of what it prints to `see`, and prints none.
+    /// Runs a command, shows each line of what it prints to `see`, and prints none. Returns its processor time, too.
     pub(super) fn lines(
         &self,
         command: Command,
         see: impl FnMut(&str),
-    ) -> Result<ExitStatus, Problem> {
+    ) -> Result<(ExitStatus, Duration), Problem> {
         run_silently(command, see)
     }
 
@@ -204,14 +205,18 @@ impl Runner {
 
 /// Runs a command to its end, printing each line and showing it to `see`.
 fn run(command: Command, mut see: impl FnMut(&str)) -> Result<ExitStatus, Problem> {
-    run_silently(command, |line| {
+    let (status, _) = run_silently(command, |line| {
         say!("{line}");
         see(line);
-    })
+    })?;
+    Ok(status)
 }
 
-/// Runs a command to its end, showing each line to `see`.
-fn run_silently(mut command: Command, mut see: impl FnMut(&str)) -> Result<ExitStatus, Problem> {
+/// Runs a command to its end, showing each line to `see`; returns the processor time of what the watchdog started, too.
+fn run_silently(
+    mut command: Command,
+    mut see: impl FnMut(&str),
+) -> Result<(ExitStatus, Duration), Problem> {
     let argument =
         |place| command.get_args().nth(place).unwrap_or_default().to_string_lossy().into_owned();
     let (program, limit_s) = (argument(PROGRAM_PLACE), argument(LIMIT_PLACE));
@@ -224,11 +229,12 @@ fn run_silently(mut command: Command, mut see: impl FnMut(&str)) -> Result<ExitS
         let line = line.map_err(unstartable)?;
         see(&String::from_utf8_lossy(&line));
     }
+    let computed = processor_time::below_child(&child);
     let status = child.wait().map_err(unstartable)?;
     if status.code() == Some(LIMIT_CODE) {
         see(&format!("{LATE}\"{program}\" was ended at its limit of {limit_s} s"));
     }
-    Ok(status)
+    Ok((status, computed))
 }
 
 #[cfg(test)]

@@ -76,7 +76,7 @@ pub(super) fn run(
     let mut build = runner.cargo(&["test", "--locked", "--workspace", "--no-run"]);
     build.arg("--message-format=json-render-diagnostics").args(selection);
     let mut programs = Vec::new();
-    let status = runner.lines(build, |line| match line.strip_prefix('{') {
+    let (status, _) = runner.lines(build, |line| match line.strip_prefix('{') {
         Some(_) => programs.extend(Program::read(runner.root(), line)),
         None => say!("{line}"),
     })?;
@@ -93,13 +93,14 @@ pub(super) fn run(
             command.args(named).envs(variables.iter().copied());
             let start = Instant::now();
             let (mut tally, mut lines) = (Tally::default(), Vec::new());
-            let status = runner.lines(command, |line| {
+            let (status, computed) = runner.lines(command, |line| {
                 tally.read(line);
                 lines.push(line.to_owned());
             })?;
             // The lines of two programs do not mix.
             let mut sum = lock(&sum);
-            say!("     Running {} ({:.1} s)", program.name, start.elapsed().as_secs_f64());
+            let (took, computed) = (start.elapsed().as_secs_f64(), computed.as_secs_f64());
+            say!("     Running {} ({took:.1} s, processor {computed:.1} s)", program.name);
             for line in lines {
                 say!("{line}");
             }
