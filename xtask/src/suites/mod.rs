@@ -356,7 +356,7 @@ fn fuzz(runner: &Runner) -> Result<Tally, Problem> {
     if runner.is_soak() {
         command.arg("180");
     } else {
-        command.arg("5").env("FUZZ_RUNS", "100000").env("FUZZ_PROFILE", "short");
+        command.arg("2").env("FUZZ_RUNS", "100000").env("FUZZ_PROFILE", "short");
     }
     runner.counted(command)
 }
