@@ -4,7 +4,7 @@
 //! out: it dials, checks preambles, keeps sockets until their processes have said hello, and takes the reports of
 //! processes whose lanes broke.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -116,9 +116,9 @@ pub(crate) enum LanesEvent {
 pub(crate) enum CallRefusal {
     /// It counts among the refused connections, for this reason.
     Counted(&'static str),
-    /// A host of the machine calls for a job whose part has ended here. Another host learns of a job's end later than this
-    /// one, so such a caller is no stranger.
-    JobIsOver,
+    /// It is no stranger: a process of the job calls, and its job has ended here, itself has left or returned and the words
+    /// of that are under way, or the process called for has as many lanes as it can have.
+    Known,
 }
 
 impl From<&'static str> for CallRefusal {
@@ -212,6 +212,8 @@ pub(crate) struct Lanes {
     names: names::NamesAsked,
     leaving: leavers::Leavers,
     relays: relays::RelayDials,
+    /// The hosts to which the last connection could not be opened.
+    unconnected: BTreeSet<HostNumber>,
     /// The hosts none of whose addresses was reached, and which reached none of this host, with the time of that.
     unreached: BTreeMap<HostNumber, Duration>,
     events: Vec<LanesEvent>,
@@ -246,6 +248,7 @@ impl Lanes {
             names: names::NamesAsked::default(),
             leaving: leavers::Leavers::default(),
             relays: relays::RelayDials::default(),
+            unconnected: BTreeSet::new(),
             unreached: BTreeMap::new(),
             events: Vec::new(),
         }
@@ -279,7 +282,7 @@ impl Lanes {
             return Err("too many lanes wait for their processes".into());
         }
         if self.has_all_lanes(own, far) {
-            return Err("its process has as many lanes as it can have".into());
+            return Err(CallRefusal::Known);
         }
         let cipher = self.cipher(tools.trunks, host);
         let keys = lane_keys(&secret, &caller.challenge, preamble, cipher, LaneEnd::Acceptor);
@@ -299,8 +302,11 @@ impl Lanes {
         let preamble = &caller.preamble;
         let host = preamble.from;
         let secret = self.secret_of(tools.trunks, caller)?;
-        let part = tools.parts.get(preamble.job).ok_or(CallRefusal::JobIsOver)?;
-        let place = part.place(preamble.own).ok_or("its process is none of the job")?;
+        let part = tools.parts.get(preamble.job).ok_or(CallRefusal::Known)?;
+        let place = part.place(preamble.own).ok_or_else(|| match part.has_slot(preamble.own) {
+            true => CallRefusal::Known,
+            false => "its process is none of the job".into(),
+        })?;
         if preamble.wanted.host != part.host_id() || part.host_of(place) != host {
             return Err("its process is none of the job".into());
         }
@@ -358,6 +364,7 @@ impl Lanes {
             std::mem::take(&mut self.awaited).into_iter().partition(|waiting| waiting.host == host);
         self.awaited = others;
         let failed: Vec<AwaitedSecret> = failed;
+        self.unconnected.insert(host);
         for AwaitedSecret { name: (own, far, lane), .. } in failed {
             let outputs = self.machine_of_lanes.dial_failed(own, far, lane);
             self.perform(tools, outputs, Some(host));
@@ -535,7 +542,10 @@ impl Lanes {
                 self.dials.insert(token, DialOfLane { dial, name, host });
                 Vec::new()
             }
-            Err(_) => self.machine_of_lanes.dial_failed(name.0, name.1, name.2),
+            Err(_) => {
+                self.unconnected.insert(host);
+                self.machine_of_lanes.dial_failed(name.0, name.1, name.2)
+            }
         }
     }
 
@@ -547,6 +557,7 @@ impl Lanes {
                 let Some(DialOfLane { dial, name, host }) = self.dials.remove(&token) else {
                     return;
                 };
+                self.unconnected.remove(&host);
                 let (own, far, lane) = name;
                 let outputs = match self.answer(tools, token, dial, name, host) {
                     Some(connected) => {
@@ -595,6 +606,7 @@ impl Lanes {
 
     fn dial_failed(&mut self, tools: &mut LaneTools, token: u64) {
         if let Some(one) = self.dials.remove(&token) {
+            self.unconnected.insert(one.host);
             let (own, far, lane) = one.name;
             let outputs = self.machine_of_lanes.dial_failed(own, far, lane);
             self.perform(tools, outputs, None);
@@ -644,7 +656,11 @@ impl Lanes {
     fn unreachable(&mut self, tools: &LaneTools, own: ProcessId, far: ProcessId) {
         let Some((job, part)) = tools.parts.with_segment(own.host) else { return };
         let Some(place) = part.place(far) else { return };
-        self.unreached.insert(part.host_of(place), tools.now);
+        // Where a connection was opened, one of the two processes has as many lanes as it can have.
+        let host = part.host_of(place);
+        if self.unconnected.contains(&host) {
+            self.unreached.insert(host, tools.now);
+        }
         // A process that has said hello takes the relay, or reports that it cannot.
         if let Some(token) = self.tokens.get(&own).copied() {
             return self.tell(tools.reactor, token, &Handover::Unreachable { far: place }, None);

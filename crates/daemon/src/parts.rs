@@ -28,6 +28,11 @@ impl PartOfHost {
         self.places.get(&far).copied()
     }
 
+    /// Whether a process, or one that had its slot before or has it after, is a far one of the job.
+    pub(crate) fn has_slot(&self, far: ProcessId) -> bool {
+        self.far.iter().any(|one| (one.host, one.slot) == (far.host, far.slot))
+    }
+
     /// The identity of the segment.
     pub(crate) fn host_id(&self) -> HostId {
         HostId(self.segment.plan().host)

@@ -13,6 +13,8 @@ const LIMIT: Duration = Duration::from_secs(600);
 /// The ranks of the program: three that stay, and one that leaves for each operation.
 const RANKS: u32 = 14;
 const OPERATIONS: usize = 11;
+/// The jobs whose processes have one lane each. Before their relays were asked for again, one in fourteen did not end.
+const RETURNS: usize = 20;
 /// When each is told at the latest: ten times what it takes over hosts, and less than the leaver stays.
 const TOLD_MS: u64 = 2_000;
 
@@ -48,6 +50,27 @@ fn an_end_without_finalize_fails_the_job_also_behind_a_session() {
             "{errors}"
         );
     }
+}
+
+/// Processes that leave and return are new ones on every path: the last messages of the former are read, those to the next
+/// wait for it, and a connection that is refused to the former is asked for again.
+#[test]
+fn processes_that_leave_return_over_hosts_on_every_path() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let test = "processes_that_leave_return_over_hosts_on_every_path";
+    let Some(hosts) = Hosts::or_skip(test, &Wish::hosts(2)) else { return };
+    for (variable, value) in [("LANDECK_PATH", "lane"), ("LANDECK_PATH", "relay")] {
+        returns(&hosts, variable, value);
+    }
+    // Which pair has the lane is chance.
+    (0..RETURNS).for_each(|_| returns(&hosts, "LANDECK_LANES", "1"));
+}
+
+/// Runs a job whose processes leave and return twice. Nothing that its own processes do is a warning.
+fn returns(hosts: &Hosts, variable: &str, value: &str) {
+    let output = run_command(over(hosts, 4, "chapters/session_later").env(variable, value));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && errors.is_empty(), "{variable}={value}: {errors}");
 }
 
 /// The command that runs a program over hosts, half of its ranks on each.

@@ -336,7 +336,7 @@ impl Hub {
     fn judge_caller(&mut self, token: u64, address: SocketAddr, refusal: Option<CallRefusal>) {
         match refusal {
             Some(CallRefusal::Counted(why)) => self.listener.refused(token, why, address),
-            Some(CallRefusal::JobIsOver) | None => self.listener.recognised(token),
+            Some(CallRefusal::Known) | None => self.listener.recognised(token),
         }
     }
 

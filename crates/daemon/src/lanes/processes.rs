@@ -20,6 +20,10 @@ use crate::reactor::Reactor;
 
 /// The system error with which a process reports that no way leads to another one, and what it means.
 const UNREACHABLE: i32 = rustix::io::Errno::HOSTUNREACH.raw_os_error();
+/// The time added where a connection got no answer: an address that is no more takes one dial, and the next one another.
+const NO_ANSWER_TIME: Duration = Duration::from_millis(2 * DIAL_TIME.as_millis() as u64);
+/// The system error of a connection whose other end gives no answer.
+const TIMED_OUT: i32 = rustix::io::Errno::TIMEDOUT.raw_os_error();
 /// The system error with which a process reports that the other one sends what no process sends.
 const BROKEN_PEER: i32 = rustix::io::Errno::PROTO.raw_os_error();
 pub(super) const NO_ADDRESS: &str = "no address of either host leads to the other one. They need a common network, or a \
@@ -251,7 +255,9 @@ impl Lanes {
             0 if errno != UNREACHABLE => ExplainedBy::Word,
             _ => ExplainedBy::Lane,
         };
-        self.broken(tools, who, (far, lane), what, (explained_by, Duration::ZERO))
+        // The system may have noticed a silence first.
+        let more = if errno == TIMED_OUT { NO_ANSWER_TIME } else { Duration::ZERO };
+        self.broken(tools, who, (far, lane), what, (explained_by, more))
     }
 
     /// Takes a process's report that a lane, or a connection to a relay, has carried nothing. `Err` if no process reports so.
@@ -269,11 +275,10 @@ impl Lanes {
         }
         // A connection for regions says no more: its call fails where there is no other one.
         let Some(own) = own else { return Ok(()) };
-        // An address that is no more gives no answer, and the next one may do.
         let (explained_by, more) = match lane {
             _ if silence.is_hopeless => (ExplainedBy::Word, Duration::ZERO),
-            RELAY_LANE => (ExplainedBy::Relay, DIAL_TIME),
-            _ => (ExplainedBy::Lane, DIAL_TIME),
+            RELAY_LANE => (ExplainedBy::Relay, NO_ANSWER_TIME),
+            _ => (ExplainedBy::Lane, NO_ANSWER_TIME),
         };
         self.broken(tools, (job, own), (far, lane), silence_in_words(silence), (explained_by, more))
     }
@@ -313,7 +318,7 @@ impl Lanes {
     }
 
     pub(super) fn report(&mut self, report: BrokenReport) {
-        let name = |one: &BrokenReport| (one.own, one.place, one.explained_by);
+        let name = |one: &BrokenReport| (one.own, one.far, one.explained_by);
         if !self.reports.iter().any(|known| name(known) == name(&report)) {
             self.reports.push(report);
         }
@@ -333,11 +338,6 @@ impl Lanes {
         host: HostNumber,
     ) {
         self.reports.retain(|one| !one.is_of_relay(tools, own, host));
-    }
-
-    /// Whether a process has lost its connection to the relay of a host, and waits for another one.
-    pub(super) fn awaits_relay(&self, tools: &LaneTools, own: ProcessId, host: HostNumber) -> bool {
-        self.reports.iter().any(|one| one.is_of_relay(tools, own, host))
     }
 
     /// Where no connection could be opened for one that broke, tries it again.

@@ -151,9 +151,6 @@ impl Lanes {
     }
 
     fn refuse_relay(&mut self, tools: &LaneTools, wish: Wish) {
-        if wish.is_for_messages && self.awaits_relay(tools, wish.own, wish.host) {
-            return; // it is tried again
-        }
         let host = u32::from(wish.host.0);
         let message = match wish.is_for_messages {
             true => Handover::NoRelay { host },
@@ -287,7 +284,7 @@ impl Lanes {
     ) -> Result<RelayCaller, CallRefusal> {
         let secret = self.verified(tools, &caller)?;
         let (preamble, host) = (&caller.preamble, caller.preamble.from);
-        let part = tools.parts.get(preamble.job).ok_or(CallRefusal::JobIsOver)?;
+        let part = tools.parts.get(preamble.job).ok_or(CallRefusal::Known)?;
         let far = part.place(preamble.own).ok_or("its process is none of the job")?;
         let cipher = self.cipher(tools.trunks, host);
         let keys = lane_keys(&secret, &caller.challenge, preamble, cipher, LaneEnd::Acceptor);

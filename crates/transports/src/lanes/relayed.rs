@@ -163,12 +163,12 @@ impl Relayed {
         let record = self.segment.far_record(far);
         let host = record.host_number;
         let (slot, incarnation) = (self.slot, self.incarnation);
-        let link = self.links.entry(host).or_insert_with(|| {
-            daemon.say(Handover::Relay { slot, incarnation, host: host.into() });
-            Link::default()
-        });
+        let link = self.links.entry(host).or_default();
         if !link.users.contains(&far) {
             link.users.push(far);
+            if link.stream.is_none() && !link.is_over {
+                daemon.say(Handover::Relay { slot, incarnation, host: host.into() });
+            }
         }
         let Some(stream) = link.stream.as_mut().filter(|_| link.is_open && !link.has_left) else {
             return Err(SendError::Full);
@@ -596,11 +596,15 @@ impl Relayed {
         its.into_iter().any(|(far, _)| !self.is_gone(*far))
     }
 
-    /// Forgets the processes that had a far place before this incarnation.
+    /// Forgets the processes that had a far place before this incarnation. The next message asks anew for a connection that
+    /// is missing: the daemon tries again only for processes that are there.
     pub(super) fn forget_before(&mut self, far: u32, incarnation: u32) {
         let is_former = |its: u32| its < incarnation;
         if self.outgoing.get(&far).is_some_and(|out| is_former(out.process.incarnation)) {
             self.forget_receiver(far);
+        }
+        if !self.outgoing.contains_key(&far) {
+            self.links.values_mut().for_each(|link| link.users.retain(|user| *user != far));
         }
         // Pieces of the former process may still lie in the ring.
         if let Some(from) = self.incoming.get_mut(&far).filter(|it| is_former(it.incarnation)) {
