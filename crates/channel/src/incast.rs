@@ -6,6 +6,8 @@
 
 use std::time::Duration;
 
+use landeck_wire::way::bytes_from_words;
+
 use crate::grants::{CREDIT_BYTES, GrantLimits};
 use crate::tokens::{Priority, TokenWish};
 
@@ -43,7 +45,7 @@ impl Incast {
         }
         if let Some(bytes) = words.strip_prefix("credit:") {
             const LEAST: u64 = 32 << 10;
-            return bytes_from(bytes).filter(|bytes| *bytes >= LEAST).map(Self::Credit);
+            return bytes_from_words(bytes).filter(|bytes| *bytes >= LEAST).map(Self::Credit);
         }
         if let Some(words) = words.strip_prefix("tokens:") {
             return tokens_from(words).map(Self::Tokens);
@@ -55,6 +57,36 @@ impl Incast {
             "credit" => Self::GrowingCredit,
             _ => return None,
         })
+    }
+
+    /// The way as two numbers, the first below 2^24, for the settings of a job.
+    #[must_use]
+    pub const fn to_numbers(self) -> [u64; 2] {
+        match self {
+            Self::GrowingCredit => [0, 0],
+            Self::None => [1, 0],
+            Self::Fixed(places) => [2, places as u64],
+            Self::Calibrated => [3, 0],
+            Self::Credit(bytes) => [4, bytes],
+            Self::Tokens(wish) => [5 | (wish.priority as u64) << 8, wish.chunks_up_to],
+        }
+    }
+
+    /// The way of these numbers; `None` if they are none of one.
+    #[must_use]
+    pub fn from_numbers([way, number]: [u64; 2]) -> Option<Self> {
+        let is_high = way >> 8 == Priority::High as u64;
+        let priority = if is_high { Priority::High } else { Priority::Low };
+        let found = match way & 0xFF {
+            0 => Self::GrowingCredit,
+            1 => Self::None,
+            2 => Self::Fixed(u32::try_from(number).ok().filter(|places| *places > 0)?),
+            3 => Self::Calibrated,
+            4 => Self::Credit(number),
+            5 => Self::Tokens(TokenWish { chunks_up_to: number, priority }),
+            _ => return None,
+        };
+        (found.to_numbers() == [way, number]).then_some(found)
     }
 
     /// The longest data that each of so many senders sends without being asked: all together are at most the credit.
@@ -78,18 +110,9 @@ fn tokens_from(words: &str) -> Option<TokenWish> {
     let wish = match way {
         "segmentation" => TokenWish::SEGMENTATION,
         "reservation" => TokenWish::RESERVATION,
-        bytes => TokenWish::up_to(bytes_from(bytes)?),
+        bytes => TokenWish::up_to(bytes_from_words(bytes)?),
     };
     Some(TokenWish { priority, ..wish })
-}
-
-fn bytes_from(words: &str) -> Option<u64> {
-    let (number, unit) = match words.as_bytes().last()? {
-        b'K' => (&words[..words.len() - 1], 1 << 10),
-        b'M' => (&words[..words.len() - 1], 1 << 20),
-        _ => (words, 1),
-    };
-    number.parse::<u64>().ok()?.checked_mul(unit)
 }
 
 /// The numbers of senders that are tried.

@@ -13,6 +13,8 @@ use crate::preset::{Preset, PresetError};
 
 /// The place of the length from which blocks are read where they lie.
 const ONE_COPY_WORD: usize = Settings::WORDS - 2;
+/// The place of the wishes for paths between hosts.
+const FIRST_PATHS_WORD: usize = ONE_COPY_WORD - Settings::PATHS_WORDS;
 /// The first bit of the nearness in the last word; below it stands the flag.
 const NEARNESS_BIT: u32 = 8;
 /// The first bits of the hosts that share processors, and of these processors, in the last word.
@@ -36,6 +38,8 @@ pub struct Settings {
     pub one_copy_from: Option<u64>,
     /// The hosts of the job that share processors, if some do; those with the fewest for each host.
     pub sharing: Option<Sharing>,
+    /// The wishes for paths between hosts, which no plan depends on: they are kept for the channels.
+    pub paths: [u64; Self::PATHS_WORDS],
 }
 
 /// Hosts of a job that share processors, as namespaces of one computer do.
@@ -71,6 +75,8 @@ impl Sharing {
 impl Settings {
     /// The number of words.
     pub const WORDS: usize = 64;
+    /// The number of those about paths between hosts.
+    pub const PATHS_WORDS: usize = 2;
 
     /// Returns the settings as words.
     pub fn to_words(&self) -> [u64; Self::WORDS] {
@@ -78,12 +84,13 @@ impl Settings {
         words[..CostParameters::WORDS].copy_from_slice(&self.figures.to_words());
         let text = self.overrides.to_string();
         for (word, bytes) in
-            words[CostParameters::WORDS..ONE_COPY_WORD].iter_mut().zip(text.as_bytes().chunks(8))
+            words[CostParameters::WORDS..FIRST_PATHS_WORD].iter_mut().zip(text.as_bytes().chunks(8))
         {
             let mut eight = [0; 8];
             eight[..bytes.len()].copy_from_slice(bytes);
             *word = u64::from_le_bytes(eight);
         }
+        words[FIRST_PATHS_WORD..ONE_COPY_WORD].copy_from_slice(&self.paths);
         words[ONE_COPY_WORD] = self.one_copy_from.unwrap_or(0);
         words[Self::WORDS - 1] = if self.is_checked { CHECKED } else { 0 }
             | self.nearness.to_word() << NEARNESS_BIT
@@ -96,8 +103,9 @@ impl Settings {
     pub fn from_words(words: &[u64; Self::WORDS]) -> Self {
         let mut numbers = [0; CostParameters::WORDS];
         numbers.copy_from_slice(&words[..CostParameters::WORDS]);
-        let bytes =
-            words[CostParameters::WORDS..ONE_COPY_WORD].iter().flat_map(|word| word.to_le_bytes());
+        let bytes = words[CostParameters::WORDS..FIRST_PATHS_WORD]
+            .iter()
+            .flat_map(|word| word.to_le_bytes());
         let bytes: Vec<u8> = bytes.take_while(|&byte| byte != 0).collect();
         let text = String::from_utf8(bytes).unwrap_or_default();
         let last = words[Self::WORDS - 1];
@@ -108,6 +116,7 @@ impl Settings {
             nearness: Nearness::from_word(last >> NEARNESS_BIT & u64::from(u8::MAX)),
             one_copy_from: Some(words[ONE_COPY_WORD]).filter(|bytes| *bytes != 0),
             sharing: Sharing::from_word(last),
+            paths: [words[FIRST_PATHS_WORD], words[FIRST_PATHS_WORD + 1]],
         }
     }
 }
@@ -149,7 +158,7 @@ pub enum OverridesError {
 
 impl Overrides {
     /// Bytes of the longest text.
-    pub const BYTES_MAX: usize = 8 * (ONE_COPY_WORD - CostParameters::WORDS);
+    pub const BYTES_MAX: usize = 8 * (FIRST_PATHS_WORD - CostParameters::WORDS);
 
     /// Returns the preset that the user requests for an operation, if any.
     pub fn preset(&self, operation: Operation) -> Option<&Preset> {
@@ -235,6 +244,7 @@ mod tests {
             nearness: Nearness::Hosts,
             one_copy_from: Some(65_536),
             sharing: Sharing::new(8, 3),
+            paths: [7, 8],
         };
         assert!(settings.sharing.is_some());
         let never = Settings { one_copy_from: Some(u64::MAX), ..Settings::default() };
@@ -246,12 +256,13 @@ mod tests {
     #[test]
     fn words_of_anybody_lead_to_something_that_all_make_of_them() {
         assert_eq!(Settings::from_words(&[0; Settings::WORDS]), Settings::default());
-        let never = Settings { one_copy_from: Some(u64::MAX), ..Settings::default() };
+        let never =
+            Settings { one_copy_from: Some(u64::MAX), paths: [u64::MAX; 2], ..Settings::default() };
         assert_eq!(Settings::from_words(&[u64::MAX; Settings::WORDS]), never);
         let mut words = Settings::default().to_words();
         words[CostParameters::WORDS] = u64::from_le_bytes(*b"nonsense");
         assert_eq!(Settings::from_words(&words), Settings::default());
-        words[CostParameters::WORDS..].fill(u64::from_le_bytes(*b"flat,,,,"));
+        words[CostParameters::WORDS..FIRST_PATHS_WORD].fill(u64::from_le_bytes(*b"flat,,,,"));
         assert!(!Settings::from_words(&words).overrides.is_empty(), "as long as there is room for");
     }
 
@@ -280,7 +291,7 @@ mod tests {
             ("allreduce=star", "no architecture \"star\""),
             ("allreduce=", "no architecture \"\""),
             ("knomial:1", "knomial does not know \"1\""),
-            (&"flat,".repeat(100), "it has 499 bytes, and 328 are the most"),
+            (&"flat,".repeat(100), "it has 499 bytes, and 312 are the most"),
         ] {
             let error = text.parse::<Overrides>().unwrap_err().to_string();
             assert!(error.contains(word), "{text}: {error}");

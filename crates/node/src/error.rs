@@ -233,16 +233,6 @@ pub enum ErrorKind {
         "landeckd, which connects this host to the other hosts of the job, cannot be reached ({0}): start the job again"
     )]
     NoDaemon(std::io::Error),
-    /// An environment variable about paths to other hosts has a value that means nothing.
-    #[error("{variable}: it is {found:?}; {wanted}")]
-    Path {
-        /// The variable.
-        variable: &'static str,
-        /// Its value.
-        found: String,
-        /// The values that it can have.
-        wanted: &'static str,
-    },
     /// The daemon of another host, which accesses the regions there, cannot be reached.
     #[error(
         "the daemon of {host} cannot be reached ({why}), so its regions cannot be used: let the hosts reach each other, or \

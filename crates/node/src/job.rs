@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use landeck_collectives::Settings;
 use landeck_host::address::connect_to_daemon;
 use landeck_host::attach::{self, Attachment};
 pub use landeck_host::attach::{Restarted, WayBack};
@@ -16,8 +17,8 @@ use crate::error::{self, Error, ErrorKind, Members, Result};
 use crate::loan::Loan;
 use crate::one_copy;
 use crate::paths::Paths;
-use crate::tuning;
 use crate::world::World;
+use crate::{settings, tuning};
 use landeck_engine::context::WORLD_CONTEXT;
 use landeck_engine::{Fault, Progress, ProgressThread, Shared, first_world};
 use landeck_named_groups::ServerHandle;
@@ -326,16 +327,17 @@ impl Job {
 /// on one host needs neither.
 ///
 /// # Errors
-/// [`ErrorKind::NoDaemon`], [`ErrorKind::Path`].
+/// [`ErrorKind::NoDaemon`].
 fn connect_to_hosts(shared: &Shared) -> Result<()> {
     let plan = shared.segment.plan();
     if !plan.spans_hosts() {
         return Ok(());
     }
-    let paths = Paths::from_environment()?;
+    let paths = Paths::from_words(Settings::from_words(&plan.settings).paths);
     let (segment, slot) = (&shared.segment, shared.slot);
-    let connected = connect_to_daemon(HostId(plan.host))
-        .and_then(|socket| Lanes::with_relays(socket, segment, slot, paths.wish, paths.lanes_max));
+    let connected = connect_to_daemon(HostId(plan.host)).and_then(|socket| {
+        Lanes::with_relays(socket, segment, slot, paths.wish, paths.lanes_max())
+    });
     let lanes = connected.map_err(ErrorKind::NoDaemon)?;
     let mut engine = shared.engine.enter()?;
     engine.set_network(Box::new(lanes));
@@ -347,7 +349,7 @@ fn connect_to_hosts(shared: &Shared) -> Result<()> {
 
 /// The settings of a job that this process creates, shared by all its processes.
 fn settings() -> attach::Settings {
-    let (settings, trouble) = tuning::settings()?;
+    let (settings, trouble) = tuning::with_figures(settings::asked([])?);
     if let Some(trouble) = trouble {
         complain(format_args!("landeck: {trouble}"));
     }

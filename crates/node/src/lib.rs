@@ -40,6 +40,7 @@
 //! | [`region`] | one-sided communication: put, get, atomics, notifications |
 //! | [`thread`] | threads with a name and a limit |
 //! | [`port`] | connections by name between two jobs of one user |
+//! | [`settings`] | the settings of a job: variables, options, effects |
 //! | [`tuning`] | the measured figures of this host |
 //! | [`raw`] | operations over pointers, for fronts in other languages |
 //! | [`unstable`] | the layers below, for fronts, tests and tools; they change without notice |
@@ -78,6 +79,7 @@ pub mod region;
 mod relay;
 pub mod scope;
 pub mod semaphore;
+pub mod settings;
 pub mod shared_segment;
 pub mod thread;
 pub mod tuning;

@@ -1,7 +1,4 @@
-//! Long messages in one copy, as the environment of a process says.
-
-use std::env;
-use std::ffi::OsStr;
+//! Long messages in one copy, as the settings of a job say.
 
 use landeck_collectives::Settings;
 use landeck_collectives::cost_parameters::CostParameters;
@@ -12,18 +9,15 @@ use landeck_memory::process_memory::{allow_readers, name_readers};
 use landeck_wire::way::{OneCopy, OneCopyFrom, OneCopySource};
 
 use crate::error::Result;
-use crate::paths::wrong;
-
-/// The environment variable that says from which length on messages are copied once.
-pub(crate) const VARIABLE: &str = "LANDECK_ONE_COPY";
 
 /// Sets the length for the messages of a process that joins, and lets its neighbours read its memory if there is one.
 ///
 /// # Errors
-/// [`crate::ErrorKind::Path`].
+/// [`crate::ErrorKind::Thread`].
 pub(crate) fn begin(shared: &Shared) -> Result<()> {
-    let wish = wish(&env::var_os(VARIABLE).unwrap_or_default())?;
-    let OneCopyFrom { bytes, source } = from(wish, &shared.segment);
+    let settings = Settings::from_words(&shared.segment.plan().settings);
+    let wish = settings.one_copy_from.map_or(OneCopy::Auto, OneCopy::From);
+    let OneCopyFrom { bytes, source } = wish.settled(measured(settings.figures));
     shared.segment.set_one_copy_source(shared.slot, source as u8);
     name_readers(common_ancestor());
     allow_readers_of(bytes);
@@ -60,33 +54,9 @@ pub(crate) fn allow_readers_of(bytes: u64) {
     }
 }
 
-/// Whether the measured length decides for a process with this value of the variable.
-pub(crate) fn is_left_open(asked: &OsStr) -> bool {
-    matches!(wish(asked), Ok(OneCopy::Auto))
-}
-
-fn wish(asked: &OsStr) -> Result<OneCopy> {
-    let asked = asked.to_string_lossy();
-    wish_of(&asked).ok_or_else(|| wrong(VARIABLE, &asked, OneCopy::WORDS))
-}
-
-/// The wish that a value of the variable says; none if it says nothing.
-pub(crate) fn wish_of(asked: &str) -> Option<OneCopy> {
-    if asked.is_empty() { Some(OneCopy::default()) } else { OneCopy::from_words(asked) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn one_copy_is_a_length_or_a_word() {
-        assert_eq!(wish(OsStr::new("")).unwrap(), OneCopy::Auto);
-        assert_eq!(wish(OsStr::new("64K")).unwrap(), OneCopy::From(65_536));
-        let error = wish(OsStr::new("always")).unwrap_err();
-        let text = "LANDECK_ONE_COPY: it is \"always\"; auto, never or a number of bytes (4K at least) is wanted";
-        assert_eq!(error.kind.to_string(), text);
-    }
 
     #[test]
     fn tuned_figures_win_over_the_probe() {

@@ -1,63 +1,17 @@
-//! Tuning: the figures measured for a host, and the user's settings, which all processes of a job
-//! compute with.
-//!
-//! The process that creates a job's segment calls [`settings`]: `landeck run`, or the first process
-//! if another launcher, or none, started the job. The other processes read the settings from the
-//! segment.
+//! Tuning: the figures measured for a host, which all processes of a job compute with as part of its
+//! [settings](crate::settings).
 
-use std::env;
-use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use landeck_collectives::cost_parameters::{CostParameters, CostParametersError};
 use landeck_collectives::record::Record;
-use landeck_collectives::{
-    Calibration, Nearness, NearnessError, Overrides, OverridesError, Settings,
-};
+use landeck_collectives::{Calibration, Settings};
 use landeck_host::figures;
 use landeck_host::probed::{self, Finding};
-use landeck_host::say::{brief, quoted};
-use landeck_wire::way::{OneCopy, OneCopyFrom};
+use landeck_wire::way::OneCopyFrom;
 
 use crate::{one_copy, one_copy_probe};
-
-/// The environment variable that selects architectures for collective operations.
-pub const VARIABLE: &str = "LANDECK_COLLECTIVES";
-
-/// The environment variable that makes members compare their calls: see
-/// [`World::checking`](crate::World::checking).
-pub const CHECKING_VARIABLE: &str = "LANDECK_CHECKING";
-
-/// The environment variable that selects which members count as near: see [`Nearness`].
-pub const CLUSTERS_VARIABLE: &str = "LANDECK_CLUSTERS";
-
-/// An environment variable has a value that means nothing.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum VariableError {
-    /// The value of `LANDECK_COLLECTIVES` does not name an architecture.
-    #[error("{VARIABLE}: {}", brief(.0))]
-    Way(OverridesError),
-    /// The value of `LANDECK_CLUSTERS` does not name a nearness.
-    #[error("{CLUSTERS_VARIABLE}: {}", brief(.0))]
-    Clusters(NearnessError),
-    /// The value of `LANDECK_ONE_COPY` is neither a length nor a word.
-    #[error("{}: it is {}; {}", one_copy::VARIABLE, quoted(found), OneCopy::WORDS)]
-    OneCopy {
-        /// The value of the variable.
-        found: String,
-    },
-    /// The value of `LANDECK_CHECKING` is neither 0 nor 1.
-    #[error(
-        "{CHECKING_VARIABLE}: it is {}; 1 makes members compare their calls, 0 does not",
-        quoted(found)
-    )]
-    Checking {
-        /// The value of the variable.
-        found: String,
-    },
-}
 
 /// The reason why the figures of a host cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -101,46 +55,15 @@ pub enum TuningError {
     },
 }
 
-/// Returns the settings for a job that this process creates, which all its processes compute with:
-/// the figures kept for this host, the architectures that `LANDECK_COLLECTIVES` selects, whether
-/// `LANDECK_CHECKING` makes members compare their calls, the nearness that `LANDECK_CLUSTERS`
-/// selects, and the length that `LANDECK_ONE_COPY` gives. Without kept figures, the default figures apply. If the kept figures cannot be used,
-/// the second part of the result says why.
-///
-/// # Errors
-/// [`VariableError`].
-pub fn settings() -> Result<(Settings, Option<TuningError>), VariableError> {
-    let asked = env::var_os(VARIABLE).unwrap_or_default();
-    let overrides: Overrides = asked.to_string_lossy().parse().map_err(VariableError::Way)?;
-    let is_checked = is_checked(&env::var_os(CHECKING_VARIABLE).unwrap_or_default())?;
-    let nearness = nearness(&env::var_os(CLUSTERS_VARIABLE).unwrap_or_default())?;
+/// Returns these settings with the figures kept for this host. Without kept figures, the default figures apply. If the
+/// kept figures cannot be used, the second part of the result says why.
+pub fn with_figures(settings: Settings) -> (Settings, Option<TuningError>) {
     let (figures, trouble) = match read() {
         Ok(figures) => (figures, None),
         Err(TuningError::NoPlace) => (None, None),
         Err(trouble) => (None, Some(trouble)),
     };
-    let figures = figures.unwrap_or_else(probed);
-    let wish = one_copy_wish(&env::var_os(one_copy::VARIABLE).unwrap_or_default())?;
-    let settings = Settings { figures, overrides, is_checked, nearness, ..Settings::default() };
-    Ok((with_one_copy(settings, wish), trouble))
-}
-
-/// These settings with the length that is asked for, from which members of a host read each other's blocks where they lie;
-/// without one the figures decide.
-#[must_use]
-pub fn with_one_copy(settings: Settings, wish: OneCopy) -> Settings {
-    let one_copy_from = match wish {
-        OneCopy::Auto => None,
-        OneCopy::Never => Some(OneCopy::NEVER),
-        OneCopy::From(bytes) => Some(bytes),
-    };
-    Settings { one_copy_from, ..settings }
-}
-
-fn one_copy_wish(asked: &OsStr) -> Result<OneCopy, VariableError> {
-    let found = asked.to_string_lossy();
-    let wish = one_copy::wish_of(&found);
-    wish.ok_or_else(|| VariableError::OneCopy { found: found.into_owned() })
+    (Settings { figures: figures.unwrap_or_else(probed), ..settings }, trouble)
 }
 
 /// The usual figures, with the finding of the launcher's probe.
@@ -165,16 +88,13 @@ pub fn one_copy(figures: CostParameters) -> OneCopyFrom {
 }
 
 /// Has this host probed, for at most 5 ms, if nothing says from which length on messages are copied
-/// once: neither `asked`, the value of `LANDECK_ONE_COPY` for the job's processes, nor figures of
-/// `landeck tune`, nor an earlier probe of this boot. Keeps the finding beside the figures. The calling
-/// process forks; it must have one thread.
-pub fn probe(asked: Option<&OsStr>) {
-    let own = env::var_os(one_copy::VARIABLE);
-    let asked = asked.or(own.as_deref()).unwrap_or_default();
+/// once: neither these settings, nor figures of `landeck tune`, nor an earlier probe of this boot. Keeps
+/// the finding beside the figures. The calling process forks; it must have one thread.
+pub fn probe(asked: &Settings) {
     let (Some(path), Some(boot)) = (probed::place(), probed::boot()) else { return };
     let before = probed::read(&path, &boot);
     let is_known = before.is_some_and(|finding| !finding.is_open());
-    if is_known || !one_copy::is_left_open(asked) || matches!(read(), Ok(Some(_))) {
+    if is_known || asked.one_copy_from.is_some() || matches!(read(), Ok(Some(_))) {
         return;
     }
     let finding = match (one_copy_probe::measure(), before) {
@@ -183,21 +103,6 @@ pub fn probe(asked: Option<&OsStr>) {
     };
     // Without a place for it, the next job probes again.
     let _ = probed::write(&path, &boot, finding);
-}
-
-fn nearness(asked: &OsString) -> Result<Nearness, VariableError> {
-    match &*asked.to_string_lossy() {
-        "" => Ok(Nearness::default()),
-        word => word.parse().map_err(VariableError::Clusters),
-    }
-}
-
-fn is_checked(asked: &OsString) -> Result<bool, VariableError> {
-    match &*asked.to_string_lossy() {
-        "" | "0" => Ok(false),
-        "1" => Ok(true),
-        other => Err(VariableError::Checking { found: other.to_owned() }),
-    }
 }
 
 /// Returns the figures kept for this host; `None` if it was never measured.
@@ -258,7 +163,7 @@ fn write_to(path: &Path, record: &Record) -> Result<(), TuningError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
+    use std::{env, fs};
 
     fn directory(name: &str) -> PathBuf {
         let path = env::temp_dir().join(format!("landeck-tuning-{name}-{}", std::process::id()));
@@ -313,20 +218,5 @@ mod tests {
     fn figures_without_an_end_are_refused() {
         let error = read_from(Path::new("/dev/zero"), "own".into()).unwrap_err().to_string();
         assert_eq!(error, "/dev/zero: it has more than 1.0 MiB, the most that is read");
-    }
-
-    #[test]
-    fn checking_is_yes_or_no() {
-        assert!(is_checked(&"1".into()).unwrap() && !is_checked(&"".into()).unwrap());
-        let error = is_checked(&"maybe".into()).unwrap_err().to_string();
-        assert!(error.starts_with("LANDECK_CHECKING: it is \"maybe\""), "{error}");
-    }
-
-    #[test]
-    fn nearness_is_one_of_three() {
-        assert_eq!(nearness(&"".into()).unwrap(), Nearness::Caches);
-        assert_eq!(nearness(&"none".into()).unwrap(), Nearness::Alike);
-        let error = nearness(&"cores".into()).unwrap_err().to_string();
-        assert!(error.starts_with("LANDECK_CLUSTERS: \"cores\" makes no clusters"), "{error}");
     }
 }

@@ -20,15 +20,18 @@ impl PathWish {
     /// The names, as users write them.
     pub const NAMES: [&str; 3] = ["auto", "lane", "relay"];
 
+    const ALL: [Self; 3] = [Self::Auto, Self::Lane, Self::Relay];
+
     /// The wish with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        Some(match name {
-            "auto" => Self::Auto,
-            "lane" => Self::Lane,
-            "relay" => Self::Relay,
-            _ => return None,
-        })
+        Self::NAMES.iter().position(|its| *its == name).map(|number| Self::ALL[number])
+    }
+
+    /// The wish with this number, which `as` gives.
+    #[must_use]
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
     }
 }
 
@@ -56,16 +59,11 @@ impl OneCopy {
     /// The wish in these words: `auto`, `never`, or a number of bytes (K and M stand for KiB and MiB; at least 4K).
     #[must_use]
     pub fn from_words(words: &str) -> Option<Self> {
-        let (number, unit) = match words.as_bytes().last()? {
-            b'K' => (&words[..words.len() - 1], 1 << 10),
-            b'M' => (&words[..words.len() - 1], 1 << 20),
-            _ => (words, 1),
-        };
         match words {
             "auto" => Some(Self::Auto),
             "never" => Some(Self::Never),
             _ => {
-                let bytes = number.parse::<u64>().ok()?.checked_mul(unit)?;
+                let bytes = bytes_from_words(words)?;
                 (bytes >= Self::LEAST).then_some(Self::From(bytes))
             }
         }
@@ -81,6 +79,17 @@ impl OneCopy {
         };
         OneCopyFrom { bytes, source: OneCopySource::Asked }
     }
+}
+
+/// The bytes in these words: a number, or one with K or M behind it for KiB or MiB.
+#[must_use]
+pub fn bytes_from_words(words: &str) -> Option<u64> {
+    let (number, unit) = match words.as_bytes().last()? {
+        b'K' => (&words[..words.len() - 1], 1 << 10),
+        b'M' => (&words[..words.len() - 1], 1 << 20),
+        _ => (words, 1),
+    };
+    number.parse::<u64>().ok()?.checked_mul(unit)
 }
 
 /// The source of the length from which messages are copied once. A later one wins over an earlier one.
@@ -351,6 +360,8 @@ mod tests {
             assert_eq!(PathWish::from_name(name), Some(wish));
         }
         assert_eq!(PathWish::from_name("both"), None);
+        let numbers = [0, 1, 2].map(|number| PathWish::from_number(number).unwrap() as u8);
+        assert_eq!((numbers, PathWish::from_number(3)), ([0, 1, 2], None));
         use MessageWay::{Heap, Lane, Relay, Ring};
         for way in [Ring, Heap, Lane, Relay, MessageWay::OneCopy] {
             assert_eq!(MessageWay::from_number(way as u8), Some(way));

@@ -14,12 +14,11 @@ use crate::simulate::measured::MeasureWayArguments;
 use crate::tune::hosts::TunedHosts;
 use crate::tune::measure::Subject;
 use crate::usage;
-use crate::values::{TagWith, time, whole};
+use crate::values::{TagWith, setting, time, whole};
 use crate::wishes::Wishes;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
-use landeck::OneCopy;
-use landeck::unstable::collectives::{Nearness, Overrides};
+use landeck::settings;
 use landeck::unstable::diagnosis::Onlooker;
 use landeck::unstable::host::environment::Export;
 use landeck::unstable::host::guardian::OnFailure;
@@ -122,13 +121,14 @@ pub(crate) fn parse(line: Vec<OsString>) -> Result<Command, Usage> {
                 let next = ProgramArguments::from_arg_matches(&matches).map_err(Usage)?;
                 programs.push(next.read());
             }
-            for program in &mut programs {
-                program.exports.extend(run.hosts.variables());
-                program.exports.extend(run.job.variables());
-            }
-            let (overrides, nearness) = (run.job.collectives.clone(), run.job.clusters);
-            let one_copy = run.job.one_copy.as_deref().and_then(OneCopy::from_words);
-            let wishes = Wishes { overrides, nearness, one_copy };
+            let (job, hosts) = (&run.job, &run.hosts);
+            let wishes = Wishes::of([
+                (settings::COLLECTIVES, &job.collectives),
+                (settings::CLUSTERS, &job.clusters),
+                (settings::ONE_COPY, &job.one_copy),
+                (settings::PATH, &hosts.path),
+                (settings::INCAST, &hosts.incast),
+            ]);
             let hosts = HostsAsked { arguments: run.hosts, map_by: run.job.map_by };
             Ok(Command::Run(Box::new(run.job.launch(programs)), wishes, Box::new(hosts)))
         }
@@ -138,8 +138,9 @@ pub(crate) fn parse(line: Vec<OsString>) -> Result<Command, Usage> {
         CliCommand::Tune(TuneArguments { show: false, force, .. }) => {
             Ok(Command::Tune { is_forced: force })
         }
-        CliCommand::Tune(TuneArguments { processes, collectives: overrides, clusters, .. }) => {
-            let wishes = Wishes { overrides, nearness: clusters, one_copy: None };
+        CliCommand::Tune(TuneArguments { processes, collectives, clusters, .. }) => {
+            let wishes = [(settings::COLLECTIVES, &collectives), (settings::CLUSTERS, &clusters)];
+            let wishes = Wishes::of(wishes);
             Ok(Command::ShowTuning { processes, wishes })
         }
         CliCommand::Measure { subject } => Ok(Command::Measure(subject)),
@@ -256,11 +257,11 @@ struct TuneArguments {
     )]
     processes: Option<u32>,
     /// Ways of collective operations, as in `landeck run`
-    #[arg(long, value_name = "WAYS", requires = "show", value_parser = overrides)]
-    collectives: Option<Overrides>,
+    #[arg(long, value_name = "WAYS", requires = "show", value_parser = setting(settings::COLLECTIVES))]
+    collectives: Option<String>,
     /// Criterion for members close to each other, as in `landeck run`
     #[arg(long, value_name = "BY", requires = "show", value_parser = nearness())]
-    clusters: Option<Nearness>,
+    clusters: Option<String>,
 }
 
 const RUN_NOTES: &str = "\
@@ -414,20 +415,20 @@ struct JobArguments {
     ///
     /// For example allreduce=butterfly,broadcast=daisy [default: LANDECK_COLLECTIVES, else those of `landeck tune
     /// --show`].
-    #[arg(long, value_name = "WAYS", value_parser = overrides, help_heading = JOB)]
-    collectives: Option<Overrides>,
+    #[arg(long, value_name = "WAYS", value_parser = setting(settings::COLLECTIVES), help_heading = JOB)]
+    collectives: Option<String>,
     /// Criterion for members close to each other, for ways that use clusters.
     ///
     /// One last-level cache (caches), one host (hosts), or no criterion (none) [default: LANDECK_CLUSTERS, else
     /// caches].
     #[arg(long, value_name = "BY", value_parser = nearness(), help_heading = JOB)]
-    clusters: Option<Nearness>,
+    clusters: Option<String>,
     /// The length from which the kernel copies data on one host out of their owner's memory: auto, never or BYTES.
     ///
     /// Data are messages, and what members of collective operations read of each other. K and M stand for KiB and MiB; at
     /// least 4K. Auto takes the length that `landeck tune` has measured. Without its figures messages take the one that a
     /// probe has found: the first job after a boot probes for at most 5 ms. Also LANDECK_ONE_COPY [default: auto]
-    #[arg(long, value_name = "BYTES", value_parser = one_copy, help_heading = JOB)]
+    #[arg(long, value_name = "BYTES", value_parser = setting(settings::ONE_COPY), help_heading = JOB)]
     one_copy: Option<String>,
     /// Serve named groups in a thread of the launcher.
     ///
@@ -478,12 +479,6 @@ struct ProgramArguments {
 }
 
 impl JobArguments {
-    /// The variable that tells the processes which messages are copied once.
-    fn variables(&self) -> Option<Export> {
-        let value = self.one_copy.as_ref()?;
-        Some(Export { name: "LANDECK_ONE_COPY".into(), value: Some(value.into()) })
-    }
-
     fn launch(self, programs: Vec<Program>) -> Launch {
         Launch {
             name: self.name,
@@ -599,18 +594,8 @@ fn on_failure(text: &str) -> Result<OnFailure, &'static str> {
     }
 }
 
-fn nearness() -> impl TypedValueParser<Value = Nearness> {
-    PossibleValuesParser::new(["caches", "hosts", "none"]).try_map(|word| word.parse::<Nearness>())
-}
-
-/// A value of `--one-copy`, which the processes read.
-fn one_copy(text: &str) -> Result<String, String> {
-    let wish = OneCopy::from_words(text).map(|_| text.to_owned());
-    wish.ok_or_else(|| OneCopy::WORDS.to_owned())
-}
-
-fn overrides(text: &str) -> Result<Overrides, String> {
-    text.parse().map_err(|error: landeck::unstable::collectives::OverridesError| error.to_string())
+fn nearness() -> PossibleValuesParser {
+    PossibleValuesParser::new(["caches", "hosts", "none"])
 }
 
 #[cfg(test)]
@@ -728,20 +713,14 @@ mod tests {
         assert!(matches!(parse("tune --force"), Ok(Command::Tune { is_forced: true })));
         let shown = parse("tune --show -n 8 --collectives flat").unwrap();
         let Command::ShowTuning { processes: Some(8), wishes } = shown else { panic!("{shown:?}") };
-        assert_eq!(wishes.overrides.unwrap().to_string(), "flat");
+        assert_eq!(wishes, Wishes::of([(settings::COLLECTIVES, &Some("flat".into()))]));
         assert!(parse("tune -n 8").unwrap_err().contains("--show"));
         assert!(matches!(parse("measure switch"), Ok(Command::Measure(Subject::Switch))));
         let line = "run --collectives scan=flat --clusters hosts x";
         let Ok(Command::Run(_, wishes, _)) = parse(line) else { panic!("ways were asked for") };
-        assert_eq!(wishes.overrides.unwrap().to_string(), "scan=flat");
-        assert_eq!(wishes.nearness, Some(Nearness::Hosts));
-    }
-
-    #[test]
-    fn one_copy_reaches_the_processes() {
-        let launch = launch("--one-copy 64K x");
-        let export = Export { name: "LANDECK_ONE_COPY".into(), value: Some("64K".into()) };
-        assert_eq!(launch.programs[0].exports, [export]);
+        let [ways, near] = ["scan=flat", "hosts"].map(|value| Some(value.to_owned()));
+        let both = [(settings::COLLECTIVES, &ways), (settings::CLUSTERS, &near)];
+        assert_eq!(wishes, Wishes::of(both));
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! The options for several hosts, and the hosts that a job runs on: those of the command line, else those of an
 //! allocation, else this one.
 
-use crate::values::{shell_words, time, whole};
+use crate::values::{setting, shell_words, time, whole};
+use clap::builder::PossibleValuesParser;
 use clap::{ArgAction, Args, ValueEnum};
-use landeck::Incast;
+use landeck::settings;
 use landeck::unstable::host::budget::PROCESSES_MAX;
-use landeck::unstable::host::environment::Export;
 use landeck::unstable::host::hosts_wish::{
     HOST_TIMEOUT, HOST_TIMEOUT_RANGE, HostStart, HostsWish, IpNetwork, PortRange,
 };
@@ -17,6 +17,7 @@ use landeck::unstable::machine::{
     AllocationError, BatchSystem, HostListError, HostPlacement, HostPlacementError, HostRequest,
     RANKS_MAX, RanksBy, allocation,
 };
+use landeck::unstable::wire::way::PathWish;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -111,8 +112,8 @@ pub(crate) struct HostsArguments {
     ///
     /// A lane is a connection of two processes; the relay is the daemon of the receiver's host. Auto takes lanes, and the
     /// relay where there can be none. Also LANDECK_PATH [default: auto]
-    #[arg(long, value_name = "PATH", value_enum, hide_possible_values = true, help_heading = HOSTS)]
-    path: Option<PathAsked>,
+    #[arg(long, value_name = "PATH", value_parser = PossibleValuesParser::new(PathWish::NAMES), hide_possible_values = true, help_heading = HOSTS)]
+    pub(crate) path: Option<String>,
     /// The pace of many-to-one steps between hosts: none, fixed:K, calibrated, credit, tokens.
     ///
     /// None lets all members send at once, fixed:K only K of them, calibrated the number that the first steps show to be
@@ -120,8 +121,8 @@ pub(crate) struct HostsArguments {
     /// than 1 Gb/s arrive and nothing is lost; with credit:BYTES at most so many bytes. With tokens all messages need
     /// fixed buffers of 16 KiB at the receiver (tokens:segmentation), or ask for room (tokens:reservation), as their size
     /// says. Also LANDECK_INCAST [default: credit]
-    #[arg(long, value_name = "PACE", value_parser = incast, help_heading = HOSTS)]
-    incast: Option<String>,
+    #[arg(long, value_name = "PACE", value_parser = setting(settings::INCAST), help_heading = HOSTS)]
+    pub(crate) incast: Option<String>,
     /// Start one process on one host if nothing says how many, as mpiexec does.
     #[arg(long, hide = true)]
     one_by_default: bool,
@@ -142,35 +143,10 @@ enum StartHow {
     ByHand,
 }
 
-/// A value of `--path`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum PathAsked {
-    Auto,
-    Lane,
-    Relay,
-}
-
 impl HostsArguments {
     /// Whether an option names hosts.
     pub(crate) fn names_hosts(&self) -> bool {
         !self.hosts.is_empty() || self.hostfile.is_some() || self.ppn.is_some()
-    }
-
-    /// The variables that tell the processes which path and which pace are asked for.
-    pub(crate) fn variables(&self) -> Vec<Export> {
-        let pace = self.incast.as_ref();
-        let incast =
-            pace.map(|pace| Export { name: "LANDECK_INCAST".into(), value: Some(pace.into()) });
-        self.path_variable().into_iter().chain(incast).collect()
-    }
-
-    fn path_variable(&self) -> Option<Export> {
-        let value = match self.path? {
-            PathAsked::Auto => "auto",
-            PathAsked::Lane => "lane",
-            PathAsked::Relay => "relay",
-        };
-        Some(Export { name: "LANDECK_PATH".into(), value: Some(value.into()) })
     }
 }
 
@@ -494,11 +470,6 @@ pub(crate) fn ports(text: &str) -> Result<PortRange, String> {
 }
 
 /// A value of `--incast`, which the processes read.
-fn incast(text: &str) -> Result<String, String> {
-    let pace = Incast::from_words(text).map(|_| text.to_owned());
-    pace.ok_or_else(|| Incast::WORDS.to_owned())
-}
-
 fn network(text: &str) -> Result<IpNetwork, String> {
     text.parse()
         .map_err(|error: landeck::unstable::host::hosts_wish::IpNetworkError| error.to_string())

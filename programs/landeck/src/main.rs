@@ -21,14 +21,13 @@ mod wishes;
 use clap::error::ErrorKind;
 use cli::{Command, Usage};
 use hosts::{HostsAsked, Surroundings};
+use landeck::settings::SettingError;
 use landeck::tuning;
 use landeck::unstable::collectives::Settings;
-use landeck::unstable::host::environment::Export;
 use landeck::unstable::host::launch::{LAUNCHER_FAILED, Launch};
 use landeck::unstable::host::say::{complain, heard, say};
 use landeck::unstable::host::start_signals;
 use mpiexec::Asked;
-use std::error::Error;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::process::ExitCode;
@@ -60,11 +59,11 @@ fn follow(line: Vec<OsString>) -> ExitCode {
             if let Some(note) = misplaced::note(&written, &launch, &hosts) {
                 complain(format_args!("landeck: {note}"));
             }
-            run(*launch, wishes, &hosts)
+            run(*launch, &wishes, &hosts)
         }
         Ok(Command::Tune { is_forced }) => said(tune::run(is_forced)),
         Ok(Command::TuneHosts(hosts)) => said(tune::several(&hosts)),
-        Ok(Command::ShowTuning { processes, wishes }) => said(tune::show(processes, wishes)),
+        Ok(Command::ShowTuning { processes, wishes }) => said(tune::show(processes, &wishes)),
         Ok(Command::Measure(subject)) => said(tune::measure::run(subject)),
         Ok(Command::MeasureWay(way)) => said(simulate::measured::run(&way)),
         Ok(Command::Plan(plan)) => {
@@ -99,12 +98,11 @@ fn answer(usage: &Usage, line: &[OsString]) -> ExitCode {
 }
 
 /// Starts a job with the settings of this host. The user's wishes override them.
-fn run(mut launch: Launch, wishes: Wishes, hosts: &HostsAsked) -> ExitCode {
+fn run(mut launch: Launch, wishes: &Wishes, hosts: &HostsAsked) -> ExitCode {
     if let Err(error) = hosts.settle(&mut launch, &Surroundings::real()) {
         return failed(&error, error.exit_code());
     }
-    probe(&launch);
-    match settings(wishes) {
+    match settings(&launch, wishes) {
         Ok(settings) => launch.settings = settings.to_words(),
         Err(error) => return failed(error, LAUNCHER_FAILED),
     }
@@ -114,28 +112,19 @@ fn run(mut launch: Launch, wishes: Wishes, hosts: &HostsAsked) -> ExitCode {
     }
 }
 
-/// Has this host probed where the finding may decide for the processes of a job.
-fn probe(launch: &Launch) {
+/// The settings of a job. The host is probed where the finding may decide for its processes.
+fn settings(launch: &Launch, wishes: &Wishes) -> Result<Settings, SettingError> {
+    let exports = launch.programs.iter().flat_map(|program| &program.exports);
+    let asked = wishes.settings(
+        exports.filter_map(|export| Some((export.name.as_os_str(), export.value.as_deref()?))),
+    )?;
     let is_alone = matches!(&launch.programs[..], [only] if only.processes == Some(1));
-    if launch.dry_run || is_alone {
-        return;
+    if !launch.dry_run && !is_alone {
+        tuning::probe(&asked);
     }
-    let is_it = |export: &&Export| export.name == "LANDECK_ONE_COPY";
-    let asked = launch.programs.iter().find_map(|program| program.exports.iter().rfind(is_it));
-    tuning::probe(asked.and_then(|export| export.value.as_deref()));
-}
-
-fn settings(wishes: Wishes) -> Result<Settings, Box<dyn Error>> {
-    let (mut settings, trouble) = tuning::settings()?;
+    let (settings, trouble) = tuning::with_figures(asked);
     if let Some(trouble) = trouble {
         complain(format_args!("landeck: {trouble}"));
-    }
-    if let Some(asked) = wishes.overrides {
-        settings.overrides = settings.overrides.then(asked)?;
-    }
-    settings.nearness = wishes.nearness.unwrap_or(settings.nearness);
-    if let Some(wish) = wishes.one_copy {
-        settings = tuning::with_one_copy(settings, wish);
     }
     Ok(settings)
 }

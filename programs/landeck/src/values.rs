@@ -1,6 +1,7 @@
 //! Parsers of values on the command line, with messages that describe a valid value.
 
 use clap::ValueEnum;
+use landeck::settings;
 use landeck::unstable::host::report::thousands;
 use std::time::Duration;
 
@@ -76,6 +77,13 @@ pub(crate) fn shell_words(text: &str) -> Option<Vec<String>> {
     }
     words.extend(word);
     quote.is_none().then_some(words)
+}
+
+/// Reads a value of an option that says the same as a variable.
+pub(crate) fn setting(
+    variable: &'static str,
+) -> impl Fn(&str) -> Result<String, String> + Clone + Send + Sync {
+    move |text| settings::check(variable, text).map(|()| text.to_owned())
 }
 
 #[cfg(test)]

@@ -1,15 +1,29 @@
-//! The user's wishes for collective operations.
+//! The options that say the same as variables of the [settings](landeck::settings).
 
-use landeck::OneCopy;
-use landeck::unstable::collectives::{Nearness, Overrides};
+use std::ffi::OsStr;
 
-/// The user's wishes for collective operations. The environment decides where there are none.
-#[derive(Debug, Default)]
-pub(crate) struct Wishes {
-    /// The ways of the operations.
-    pub(crate) overrides: Option<Overrides>,
-    /// The places that make members near.
-    pub(crate) nearness: Option<Nearness>,
-    /// The length from which data on one host are copied once.
-    pub(crate) one_copy: Option<OneCopy>,
+use landeck::settings::{self, SettingError};
+use landeck::unstable::collectives::Settings;
+
+/// The variables for which options stand, with their values. They win over the environment.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wishes(Vec<(&'static str, String)>);
+
+impl Wishes {
+    /// The wishes of these options; those that are not given ask for nothing.
+    pub(crate) fn of<'a>(
+        options: impl IntoIterator<Item = (&'static str, &'a Option<String>)>,
+    ) -> Self {
+        let given = |(variable, value): (_, &Option<String>)| Some((variable, value.clone()?));
+        Self(options.into_iter().filter_map(given).collect())
+    }
+
+    /// The settings that the environment asks for, then these variables, and then the options.
+    pub(crate) fn settings<'a>(
+        &'a self,
+        variables: impl IntoIterator<Item = (&'a OsStr, &'a OsStr)>,
+    ) -> Result<Settings, SettingError> {
+        let options = self.0.iter().map(|(name, value)| (OsStr::new(*name), OsStr::new(value)));
+        settings::asked(variables.into_iter().chain(options))
+    }
 }

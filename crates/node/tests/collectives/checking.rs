@@ -124,5 +124,5 @@ fn who_starts_the_job_makes_all_of_it_compare() {
         return job.leave().unwrap();
     }
     let name = "checking::who_starts_the_job_makes_all_of_it_compare";
-    run_well(job_of(3, name, &[]).env(landeck::tuning::CHECKING_VARIABLE, "1"));
+    run_well(job_of(3, name, &[]).env(landeck::settings::CHECKING, "1"));
 }

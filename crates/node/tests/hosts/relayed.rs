@@ -87,6 +87,32 @@ fn pairs_beyond_the_limit_of_lanes_take_the_relay() {
     assert!(ended.status.success(), "{}", text(&ended));
 }
 
+#[test]
+fn ranks_with_variables_of_their_own_do_as_their_launcher_says() {
+    let test = "relayed::ranks_with_variables_of_their_own_do_as_their_launcher_says";
+    if is_member() {
+        let job = Job::join().unwrap();
+        meet(&job, "joined");
+        all_to_all(&job);
+        let connections = far_connections();
+        meet(&job, "counted"); // the others' connections end when they leave
+        assert_eq!(connections, 1, "the relay of the other host, and no lane");
+        return job.leave().unwrap();
+    }
+    let _watchdog = Watchdog::start(Duration::from_secs(300));
+    launcher(); // it may have to be built
+    let Some(hosts) = Hosts::or_skip(test, &Wish::hosts(2)) else { return };
+    // Half of them ask for other paths, and half for nothing that exists.
+    let script = "case $PMI_RANK in
+        [02]) export LANDECK_PATH=lane LANDECK_LANES=9 LANDECK_INCAST=none LANDECK_ONE_COPY=4K ;;
+        *) export LANDECK_PATH=sea LANDECK_LANES=no LANDECK_INCAST=wait LANDECK_ONE_COPY=two ;;
+        esac
+        exec \"$0\" \"$@\"";
+    let options = ["--path", "relay", "--incast", "fixed:2", "sh", "-c", script];
+    let ended = command(&hosts, EACH, test, &options).env("LANDECK_LANES", "1").output().unwrap();
+    assert!(ended.status.success(), "{}", text(&ended));
+}
+
 /// Waits until all have come here, without a message: a daemon knows the limit of a process that has joined.
 fn meet(job: &Job, place: &str) {
     let world = job.world();

@@ -214,9 +214,9 @@ fn command(launch: &Launch, places: &Places, effort: &Effort) -> Result<Command,
         _ => places.command(launch.by, launch.n, Path::new(&program), &arguments),
     };
     // The ways that are compared are those that are named here.
-    command.env_remove(landeck::tuning::VARIABLE);
+    command.env_remove(landeck::settings::COLLECTIVES);
     if let Some(preset) = launch.preset {
-        command.env(landeck::tuning::VARIABLE, preset);
+        command.env(landeck::settings::COLLECTIVES, preset);
     }
     Ok(command)
 }

@@ -1,34 +1,11 @@
 //! The environment variables for users, as in the manual page of `landeck run`.
 
+use landeck::settings::SETTINGS;
+
 use clap_mangen::roff::{Roff, bold, roman};
 
-/// Names and effects; `docs/environment.md` has equal rows.
-const VARIABLES: [(&str, &str); 17] = [
-    ("LANDECK_COLLECTIVES", "the ways of collective operations, as --collectives"),
-    (
-        "LANDECK_CLUSTERS",
-        "the criterion for members close to each other, as --clusters: caches, hosts or none",
-    ),
-    (
-        "LANDECK_CHECKING",
-        "1: members of every collective operation compare counts, types and operations first, and a difference is \
-         an error; 0: they do not (default)",
-    ),
-    ("LANDECK_PATH", "the path of messages between hosts, as --path: auto, lane or relay"),
-    (
-        "LANDECK_LANES",
-        "the most lanes of a process, beyond which messages go over relays; else half of its limit of open files, and \
-         at most 1024",
-    ),
-    (
-        "LANDECK_INCAST",
-        "the pace of many-to-one steps between hosts, as --incast: none, fixed:K, calibrated, credit, credit:BYTES or tokens",
-    ),
-    (
-        "LANDECK_ONE_COPY",
-        "the length from which data on one host are copied once by the kernel, as --one-copy: auto, never or a \
-         number of bytes",
-    ),
+/// Names and effects of the variables that are no settings of a job; `docs/environment.md` has equal rows.
+const OTHERS: [(&str, &str); 10] = [
     (
         "LANDECK_JOB",
         "a process that is started by hand joins this running job as a guest: its name, or the first digits of \
@@ -65,10 +42,14 @@ const VARIABLES: [(&str, &str); 17] = [
     ("PMIX_PREFIX", "under a launcher that speaks PMIx, the installation in which libpmix.so.2 is"),
 ];
 
+fn variables() -> impl Iterator<Item = (&'static str, &'static str)> {
+    SETTINGS.iter().map(|setting| (setting.variable, setting.effect)).chain(OTHERS)
+}
+
 /// Adds the section to a page.
 pub(super) fn add_to(page: &mut Roff) {
     page.control("SH", ["ENVIRONMENT"]);
-    for (names, effect) in VARIABLES {
+    for (names, effect) in variables() {
         page.control("TP", []);
         page.text([bold(names)]);
         page.text([roman(effect)]);
@@ -82,7 +63,7 @@ mod tests {
     #[test]
     fn the_page_of_the_book_has_the_same_rows() {
         let page = include_str!("../../../../docs/environment.md").replace('`', "");
-        for (names, effect) in VARIABLES {
+        for (names, effect) in variables() {
             let row = format!("| {names} | {effect} |");
             assert!(page.contains(&row), "docs/environment.md has no row {row}");
         }

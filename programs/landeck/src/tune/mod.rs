@@ -26,10 +26,11 @@ use crate::wishes::Wishes;
 use hosts::TunedHosts;
 use indicatif::{ProgressBar, ProgressStyle};
 use landeck::OneCopy;
-use landeck::tuning::{self, TuningError, VariableError};
+use landeck::settings::{self, SettingError};
+use landeck::tuning::{self, TuningError};
 use landeck::unstable::collectives::calibration::{CROWDS, LIGHT_STEP_PS};
 use landeck::unstable::collectives::{
-    Calibration, CostParameters, Facts, Group, Links, OverridesError, Settings, Table, Unit,
+    Calibration, CostParameters, Facts, Group, Links, Settings, Table, Unit,
 };
 use landeck::unstable::host;
 use landeck::unstable::host::placement::MapBy;
@@ -53,12 +54,9 @@ pub(crate) enum TuneError {
     /// The kept figures cannot be used, or nothing can be kept.
     #[error(transparent)]
     Tuning(#[from] TuningError),
-    /// A variable of the environment asks for the impossible.
+    /// A variable of the environment or an option asks for the impossible.
     #[error(transparent)]
-    Variable(#[from] VariableError),
-    /// The settings are too long.
-    #[error("--collectives: {0}")]
-    Overrides(#[from] OverridesError),
+    Variable(#[from] SettingError),
     /// This host has no place for so many processes.
     #[error(transparent)]
     Clusters(#[from] ClustersError),
@@ -140,12 +138,8 @@ pub(crate) fn several(wished: &TunedHosts) -> Result<(), TuneError> {
 }
 
 /// Shows the figures and the table for a number of processes.
-pub(crate) fn show(processes: Option<u32>, wishes: Wishes) -> Result<(), TuneError> {
-    let (mut settings, trouble) = tuning::settings()?;
-    if let Some(asked) = wishes.overrides {
-        settings.overrides = settings.overrides.then(asked)?;
-    }
-    settings.nearness = wishes.nearness.unwrap_or(settings.nearness);
+pub(crate) fn show(processes: Option<u32>, wishes: &Wishes) -> Result<(), TuneError> {
+    let (settings, trouble) = tuning::with_figures(wishes.settings([])?);
     let mut text = match (&trouble, tuning::place()) {
         (Some(trouble), _) => {
             complain(format_args!("landeck: {trouble}"));
@@ -489,8 +483,8 @@ fn findings_of(processes: u32, subject: Subject) -> Result<Vec<(String, u64)>, T
         .arg("--")
         .arg(&own)
         .args(["measure", subject.as_str()])
-        .env_remove(tuning::VARIABLE)
-        .env("LANDECK_ONE_COPY", "never") // the measurement chooses the way itself
+        .env_remove(settings::COLLECTIVES)
+        .env(settings::ONE_COPY, "never") // the measurement chooses the way itself
         .stdin(Stdio::null())
         .output()
         .map_err(TuneError::Start)?;
@@ -596,7 +590,7 @@ mod tests {
 
     #[test]
     fn the_table_has_a_line_for_every_operation() {
-        let settings = tuning::settings().unwrap().0;
+        let settings = settings::asked([]).unwrap();
         let group = clusters::here(4, MapBy::default(), None, settings.nearness).unwrap();
         let facts = facts_here(group, (4, 2), u64::MAX, settings);
         let text = Table::new(facts).to_string();

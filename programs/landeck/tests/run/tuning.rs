@@ -158,7 +158,7 @@ fn a_way_that_there_is_not_is_named() {
     let mut command = landeck_run(&["-n", "1", "true"]);
     let ended = run_command(command.env("LANDECK_COLLECTIVES", "allreduce=butterlfy"));
     assert_eq!(ended.code, Some(125));
-    let said = "landeck: LANDECK_COLLECTIVES: there is no architecture \"butterlfy\" (did you mean";
+    let said = "landeck: LANDECK_COLLECTIVES: it is \"allreduce=butterlfy\"; there is no architecture \"butterlfy\" (did you mean";
     assert!(ended.err.starts_with(said), "{}", ended.err);
     let ended = run(&["--collectives", "sum=flat", "true"]);
     assert_eq!(ended.code, Some(2));
