@@ -13,7 +13,6 @@
 //! | `processors` | processes that take turns on a processor |
 //! | `board` | the shared memory of a host |
 //! | [`fault`] | faults |
-//! | [`protocols`] | the machines of several hosts, with links and hosts that fail |
 //! | `setting`, `hosts` | the input of a run, and the placement of members |
 //! | [`simulation`] | a run |
 //! | `report` | the result of a run |
@@ -54,7 +53,6 @@ mod near;
 mod network;
 pub mod platform;
 mod processors;
-pub mod protocols;
 mod report;
 mod setting;
 pub mod simulation;

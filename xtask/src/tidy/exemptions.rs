@@ -45,12 +45,6 @@ pub(super) const EXEMPTIONS: &[Exemption] = &[
     },
     Exemption {
         rule: "waiting",
-        path: "crates/daemon/src/relay/hostile.rs",
-        about: "yield_now",
-        reason: "a test that waits for the relay's thread, which has no word for it",
-    },
-    Exemption {
-        rule: "waiting",
         path: "programs/bench/src/disturbance.rs",
         about: "thread::sleep",
         reason: "watches for a while whether others use the machine that is to be measured",

@@ -38,6 +38,31 @@ impl Source {
         self.tests.iter().any(|range| range.contains(&at))
     }
 
+    /// Whether a command of the house writes the file.
+    pub(super) fn is_made(&self) -> bool {
+        self.lines().take(3).any(|line| line.contains("Made by `cargo xtask"))
+    }
+
+    /// Names the files of the modules that only a test build has, without `.rs`: those of a folder next to this file, or of
+    /// the file's own folder.
+    pub(super) fn test_modules(&self) -> Vec<String> {
+        let (folder, name) = self.path.rsplit_once('/').unwrap_or(("", &self.path));
+        let below = match name {
+            "lib.rs" | "main.rs" | "mod.rs" => folder.to_owned(),
+            _ => self.path.trim_end_matches(".rs").to_owned(),
+        };
+        let named = self.tests.iter().filter_map(|range| {
+            let declaration = self.code.get(range.clone())?.rsplit_once(']')?.1.trim();
+            declaration.strip_suffix(';')?.rsplit_once("mod ").map(|(_, name)| name)
+        });
+        named.map(|name| format!("{below}/{name}")).collect()
+    }
+
+    /// Takes the whole file for a part of the tests.
+    pub(super) fn be_test(&mut self) {
+        self.tests = std::iter::once(0..self.text.len()).collect();
+    }
+
     /// The places where the code says `phrase` as whole words.
     pub(super) fn places_of<'a>(&'a self, phrase: &'a str) -> impl Iterator<Item = usize> + 'a {
         self.code.match_indices(phrase).map(|(at, _)| at).filter(move |at| {

@@ -49,7 +49,21 @@ impl Tree {
         }
         tree.walk(root, root)?;
         tree.sources.sort_by(|a, b| a.path.cmp(&b.path));
+        tree.note_tests();
         Ok(tree)
+    }
+
+    /// Files of modules that only a test build has are tests, and so is all below them.
+    fn note_tests(&mut self) {
+        let modules: Vec<String> = self.sources.iter().flat_map(Source::test_modules).collect();
+        let is_of = |path: &str, module: &str| {
+            path.strip_prefix(module).is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
+        };
+        for source in &mut self.sources {
+            if modules.iter().any(|module| is_of(&source.path, module)) {
+                source.be_test();
+            }
+        }
     }
 
     fn walk(&mut self, root: &Path, folder: &Path) -> Result<(), Problem> {

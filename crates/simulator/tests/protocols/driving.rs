@@ -1,6 +1,6 @@
 //! Started collective operations over hosts, whose members compute between start and wait.
 
-use landeck_simulator::protocols::driving;
+use crate::machines::driving;
 
 use crate::by_seed;
 

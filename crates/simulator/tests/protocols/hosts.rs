@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use landeck_simulator::protocols::{FaultRates, HostsSetting, hosts};
+use crate::machines::{FaultRates, HostsSetting, hosts};
 
 use crate::{by_seed, is_soak};
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use crate::machines::incast::{IncastReport, IncastSetting, run};
 use landeck_channel::grants::{CREDIT_BYTES, GrantLimits};
-use landeck_simulator::protocols::incast::{IncastReport, IncastSetting, run};
 
 use crate::by_seed;
 

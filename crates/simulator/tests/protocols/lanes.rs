@@ -1,6 +1,6 @@
 //! Lanes of two daemons.
 
-use landeck_simulator::protocols::lanes;
+use crate::machines::lanes;
 
 use crate::by_seed;
 

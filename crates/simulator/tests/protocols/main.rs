@@ -7,11 +7,12 @@ mod driving;
 mod hosts;
 mod incast;
 mod lanes;
+mod machines;
 mod names;
 mod pairs;
 mod silences;
 
-use landeck_simulator::protocols::ProtocolFailure;
+use crate::machines::ProtocolFailure;
 use landeck_testing::{Random, seed};
 
 /// Whether this is the long form.

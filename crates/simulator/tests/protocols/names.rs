@@ -1,6 +1,6 @@
 //! Names of a job on several hosts.
 
-use landeck_simulator::protocols::names;
+use crate::machines::names;
 
 use crate::by_seed;
 

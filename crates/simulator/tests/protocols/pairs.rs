@@ -1,6 +1,6 @@
 //! Positions of a pair.
 
-use landeck_simulator::protocols::pairs;
+use crate::machines::pairs;
 
 use crate::by_seed;
 

@@ -1,6 +1,6 @@
 //! Connections that carry nothing.
 
-use landeck_simulator::protocols::silences;
+use crate::machines::silences;
 
 use crate::by_seed;
 

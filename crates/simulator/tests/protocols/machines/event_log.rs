@@ -42,15 +42,15 @@ impl EventLog {
 
 /// A property that did not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProtocolFailure {
+pub(crate) struct ProtocolFailure {
     /// The seed of the run.
-    pub seed: u64,
+    pub(crate) seed: u64,
     /// The name of the property.
-    pub property: &'static str,
+    pub(crate) property: &'static str,
     /// The observation.
-    pub text: String,
+    pub(crate) text: String,
     /// The last events with their times.
-    pub events: Vec<(Duration, String)>,
+    pub(crate) events: Vec<(Duration, String)>,
 }
 
 impl fmt::Display for ProtocolFailure {

@@ -17,7 +17,7 @@ use super::event_log::{EventLog, ProtocolFailure};
 use super::host_checks::{ArbiterLook, Check, HostChecks, Trouble, ensure};
 use super::hosts_setting::HostsSetting;
 use super::link::{Quality, TcpStream};
-use crate::time::{Events, Time};
+use landeck_simulator::{Events, Time};
 
 mod faults;
 
@@ -31,20 +31,20 @@ const LATENESS: Duration = Duration::from_millis(2);
 
 /// The result of a run in which all properties held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HostsReport {
+pub(crate) struct HostsReport {
     /// The words that were given.
-    pub words: usize,
+    pub(crate) words: usize,
     /// The hosts that were called lost because they were silent.
-    pub losses: u64,
+    pub(crate) losses: u64,
     /// A number that depends on everything that happened.
-    pub hash: u64,
+    pub(crate) hash: u64,
 }
 
 /// Runs several hosts.
 ///
 /// # Errors
 /// [`ProtocolFailure`] if a property did not hold.
-pub fn run(setting: &HostsSetting) -> Result<HostsReport, ProtocolFailure> {
+pub(crate) fn run(setting: &HostsSetting) -> Result<HostsReport, ProtocolFailure> {
     let mut world = World::new(*setting);
     world.begin();
     let end = setting.length + world.rest();

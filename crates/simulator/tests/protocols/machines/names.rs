@@ -21,13 +21,13 @@ const DELAY_MAX: Duration = Duration::from_millis(300);
 
 /// The result of a run in which all properties held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NamesReport {
+pub(crate) struct NamesReport {
     /// The names that were given.
-    pub given: usize,
+    pub(crate) given: usize,
     /// The questions that were refused because another process had the name.
-    pub taken: usize,
+    pub(crate) taken: usize,
     /// A number that depends on everything that happened.
-    pub hash: u64,
+    pub(crate) hash: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -74,7 +74,7 @@ struct World {
 ///
 /// # Errors
 /// [`ProtocolFailure`] if a property did not hold.
-pub fn run(seed: u64) -> Result<NamesReport, ProtocolFailure> {
+pub(crate) fn run(seed: u64) -> Result<NamesReport, ProtocolFailure> {
     let mut world = World::new(seed);
     while let Some(((at, _), event)) = world.events.pop_first() {
         world.now = at;

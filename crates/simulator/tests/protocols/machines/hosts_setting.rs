@@ -6,48 +6,48 @@ use super::draw::Draw;
 
 /// The mean time between two faults of one kind; zero if there are none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FaultRates {
+pub(crate) struct FaultRates {
     /// A link is cut in both directions.
-    pub cut: Duration,
+    pub(crate) cut: Duration,
     /// A link is cut in one direction.
-    pub one_way_cut: Duration,
+    pub(crate) one_way_cut: Duration,
     /// A daemon is stopped, and goes on later.
-    pub freeze: Duration,
+    pub(crate) freeze: Duration,
     /// A host is paused with its clock.
-    pub pause: Duration,
+    pub(crate) pause: Duration,
     /// A host is started anew, or its daemon alone.
-    pub restart: Duration,
+    pub(crate) restart: Duration,
     /// A trunk breaks, and is opened again.
-    pub reset: Duration,
+    pub(crate) reset: Duration,
 }
 
 /// The input of a run of several hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HostsSetting {
+pub(crate) struct HostsSetting {
     /// The seed of all random numbers.
-    pub seed: u64,
+    pub(crate) seed: u64,
     /// The number of hosts, with the arbiter's.
-    pub hosts: usize,
+    pub(crate) hosts: usize,
     /// T.
-    pub timeout: Duration,
+    pub(crate) timeout: Duration,
     /// The datagrams, of a thousand, that are lost.
-    pub loss_permille: u32,
+    pub(crate) loss_permille: u32,
     /// The datagrams, of a thousand, that arrive twice.
-    pub twice_permille: u32,
+    pub(crate) twice_permille: u32,
     /// The longest time that a datagram takes.
-    pub delay_max: Duration,
+    pub(crate) delay_max: Duration,
     /// The mean time between two ends of processes of one host.
-    pub process_ends: Duration,
+    pub(crate) process_ends: Duration,
     /// The faults.
-    pub faults: FaultRates,
+    pub(crate) faults: FaultRates,
     /// The length of the time with faults. A time of rest follows.
-    pub length: Duration,
+    pub(crate) length: Duration,
 }
 
 impl HostsSetting {
     /// Hosts that lose datagrams, and nothing else.
     #[must_use]
-    pub fn lossy(seed: u64, loss_permille: u32, length: Duration) -> Self {
+    pub(crate) fn lossy(seed: u64, loss_permille: u32, length: Duration) -> Self {
         Self {
             seed,
             hosts: 3,
@@ -63,7 +63,7 @@ impl HostsSetting {
 
     /// A setting that follows from a seed: each kind of fault is there or not, and T is between 0.5 s and a minute.
     #[must_use]
-    pub fn drawn(seed: u64) -> Self {
+    pub(crate) fn drawn(seed: u64) -> Self {
         let mut draw = Draw::new(seed ^ 0x5e77_1465);
         let timeout_ms = draw.pick(&[500, 1_000, 3_000, 3_000, 10_000, 60_000]);
         let timeout = Duration::from_millis(timeout_ms);

@@ -14,7 +14,7 @@ use landeck_channel::grants::{CREDIT_PLACES, GrantLimits, Grants, PIECE_BYTES};
 use super::draw::Draw;
 use super::event_log::{EventLog, ProtocolFailure};
 use super::host_checks::{Check, ensure};
-use crate::time::{Events, Time};
+use landeck_simulator::{Events, Time};
 
 /// The data of a packet.
 const PACKET_BYTES: u64 = 1_448;
@@ -36,40 +36,40 @@ const PIECE_WAIT_MAX: Duration = Duration::from_millis(150);
 
 /// One setting of senders, port and grants.
 #[derive(Clone, Copy, Debug)]
-pub struct IncastSetting {
+pub(crate) struct IncastSetting {
     /// The number of senders.
-    pub senders: u32,
+    pub(crate) senders: u32,
     /// The bytes of each sender's message, at most; at least half of them.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// The bytes that the port moves in a second.
-    pub port_rate: u64,
+    pub(crate) port_rate: u64,
     /// The bytes that the port holds.
-    pub port_bytes: u64,
+    pub(crate) port_bytes: u64,
     /// The limits of the grants. Without them every sender sends at once.
-    pub limits: Option<GrantLimits>,
+    pub(crate) limits: Option<GrantLimits>,
     /// The limits are those of a credit that grows.
-    pub grows: bool,
+    pub(crate) grows: bool,
     /// A process looks at what has come after this time at most.
-    pub look_max: Duration,
+    pub(crate) look_max: Duration,
     /// Some senders stop for a while.
-    pub stops: bool,
+    pub(crate) stops: bool,
     /// Short messages come all the time, a little more than the port can carry, until so long after the beginning.
-    pub short_until: Duration,
+    pub(crate) short_until: Duration,
 }
 
 /// The result of a run in which all properties held.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct IncastReport {
+pub(crate) struct IncastReport {
     /// The time until all messages had arrived.
-    pub time: Duration,
+    pub(crate) time: Duration,
     /// The packets that the port dropped.
-    pub drops: u64,
+    pub(crate) drops: u64,
     /// The grants.
-    pub grants: u64,
+    pub(crate) grants: u64,
     /// The part of the time in which the port carried data for the first time.
-    pub goodput: f64,
+    pub(crate) goodput: f64,
     /// A number that depends on everything that happened.
-    pub hash: u64,
+    pub(crate) hash: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -165,7 +165,7 @@ struct World {
 ///
 /// # Errors
 /// [`ProtocolFailure`] if a property did not hold.
-pub fn run(seed: u64, setting: IncastSetting) -> Result<IncastReport, ProtocolFailure> {
+pub(crate) fn run(seed: u64, setting: IncastSetting) -> Result<IncastReport, ProtocolFailure> {
     let mut world = World {
         seed,
         setting,

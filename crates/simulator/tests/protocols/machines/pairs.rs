@@ -8,7 +8,7 @@ use landeck_channel::pair::{KEPT_MAX, LaneError, Pair, Positions};
 use super::draw::Draw;
 use super::event_log::{EventLog, ProtocolFailure};
 use super::host_checks::{Check, ensure};
-use crate::time::{Events, Time};
+use landeck_simulator::{Events, Time};
 
 /// The frames of each side before the last lane.
 const FRAMES: u64 = 4_000;
@@ -19,13 +19,13 @@ const GRANT: u64 = 40;
 
 /// The result of a run in which all properties held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PairReport {
+pub(crate) struct PairReport {
     /// The frames that arrived.
-    pub frames: u64,
+    pub(crate) frames: u64,
     /// The lanes that were opened.
-    pub lanes: u32,
+    pub(crate) lanes: u32,
     /// A number that depends on everything that happened.
-    pub hash: u64,
+    pub(crate) hash: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +85,7 @@ struct World {
 ///
 /// # Errors
 /// [`ProtocolFailure`] if a property did not hold.
-pub fn run(seed: u64) -> Result<PairReport, ProtocolFailure> {
+pub(crate) fn run(seed: u64) -> Result<PairReport, ProtocolFailure> {
     let mut draw = Draw::new(seed);
     let first = draw.pick(&[0, 65_000, u64::from(u32::MAX) - 500]);
     let side = || Side {

@@ -25,15 +25,15 @@ const LENGTH: Duration = Duration::from_secs(400);
 
 /// The result of a run in which all properties held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SilenceReport {
+pub(crate) struct SilenceReport {
     /// The bytes that were acknowledged.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// How often the receiver had read nothing for longer than the limit.
-    pub stops: u32,
+    pub(crate) stops: u32,
     /// Whether the connection was given up in the end.
-    pub is_given_up: bool,
+    pub(crate) is_given_up: bool,
     /// A number that depends on everything that happened.
-    pub hash: u64,
+    pub(crate) hash: u64,
 }
 
 struct World {
@@ -76,7 +76,7 @@ struct World {
 ///
 /// # Errors
 /// [`ProtocolFailure`] if a property did not hold.
-pub fn run(seed: u64) -> Result<SilenceReport, ProtocolFailure> {
+pub(crate) fn run(seed: u64) -> Result<SilenceReport, ProtocolFailure> {
     let mut draw = Draw::new(seed);
     let dies_at = if draw.permille(700) { draw.time(Duration::ZERO, LENGTH / 2) } else { LENGTH };
     let mut world = World {

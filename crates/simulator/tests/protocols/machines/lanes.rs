@@ -10,7 +10,7 @@ use landeck_wire::{HostId, HostNumber, Incarnation, ProcessId, Slot};
 use super::draw::Draw;
 use super::event_log::{EventLog, ProtocolFailure};
 use super::host_checks::{Check, ensure};
-use crate::time::{Events, Time};
+use landeck_simulator::{Events, Time};
 
 const ADDRESSES: usize = 2;
 const PROCESSES: u32 = 3;
@@ -24,13 +24,13 @@ const AGAIN: Duration = Duration::from_millis(500);
 
 /// The result of a run in which all properties held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LanesReport {
+pub(crate) struct LanesReport {
     /// The connections that were made.
-    pub connections: usize,
+    pub(crate) connections: usize,
     /// The ends of lanes that processes got.
-    pub ends: usize,
+    pub(crate) ends: usize,
     /// A number that depends on everything that happened.
-    pub hash: u64,
+    pub(crate) hash: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -123,7 +123,7 @@ struct World {
 ///
 /// # Errors
 /// [`ProtocolFailure`] if a property did not hold.
-pub fn run(seed: u64) -> Result<LanesReport, ProtocolFailure> {
+pub(crate) fn run(seed: u64) -> Result<LanesReport, ProtocolFailure> {
     let mut world = World::new(seed);
     while let Some((at, event)) = world.events.pop() {
         world.now = Duration::from_nanos(at.ps() / 1_000);

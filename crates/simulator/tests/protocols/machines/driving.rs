@@ -27,13 +27,13 @@ const HOSTS_MAX: u64 = 3;
 
 /// The result of a run in which all properties held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DrivingReport {
+pub(crate) struct DrivingReport {
     /// The messages between hosts.
-    pub messages: usize,
+    pub(crate) messages: usize,
     /// The members that were through while others computed.
-    pub early: usize,
+    pub(crate) early: usize,
     /// A number that depends on everything that happened.
-    pub hash: u64,
+    pub(crate) hash: u64,
 }
 
 /// Blocks of members, in rising order, as a value was combined of them.
@@ -41,13 +41,13 @@ type Value = Vec<(u32, u32)>;
 
 /// The result of a run with a lost host in which all properties held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LostHostReport {
+pub(crate) struct LostHostReport {
     /// The members elsewhere that had all they needed.
-    pub succeeded: usize,
+    pub(crate) succeeded: usize,
     /// The members elsewhere that failed.
-    pub failed: usize,
+    pub(crate) failed: usize,
     /// A number that depends on everything that happened.
-    pub hash: u64,
+    pub(crate) hash: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -92,7 +92,7 @@ struct World {
 ///
 /// # Errors
 /// [`ProtocolFailure`] if a property did not hold.
-pub fn run(seed: u64) -> Result<DrivingReport, ProtocolFailure> {
+pub(crate) fn run(seed: u64) -> Result<DrivingReport, ProtocolFailure> {
     let (mut world, mut log) = (World::new(seed), EventLog::default());
     let (task, hosts) = (world.task, world.hosts.clone());
     log.note(world.now, format!("{task:?} on {hosts:?}, {:?} compute", world.busy));
@@ -115,7 +115,7 @@ pub fn run(seed: u64) -> Result<DrivingReport, ProtocolFailure> {
 ///
 /// # Errors
 /// [`ProtocolFailure`] if a property did not hold.
-pub fn run_with_loss(seed: u64) -> Result<LostHostReport, ProtocolFailure> {
+pub(crate) fn run_with_loss(seed: u64) -> Result<LostHostReport, ProtocolFailure> {
     let (mut world, mut log) = (World::new(seed), EventLog::default());
     let (task, hosts) = (world.task, world.hosts.clone());
     log.note(world.now, format!("{task:?} on {hosts:?}, {:?} compute", world.busy));

@@ -19,17 +19,17 @@
 
 mod clock;
 mod draw;
-pub mod driving;
+pub(crate) mod driving;
 mod event_log;
 mod host_checks;
-pub mod hosts;
+pub(crate) mod hosts;
 mod hosts_setting;
-pub mod incast;
-pub mod lanes;
+pub(crate) mod incast;
+pub(crate) mod lanes;
 mod link;
-pub mod names;
-pub mod pairs;
-pub mod silences;
+pub(crate) mod names;
+pub(crate) mod pairs;
+pub(crate) mod silences;
 
-pub use event_log::ProtocolFailure;
-pub use hosts_setting::{FaultRates, HostsSetting};
+pub(crate) use event_log::ProtocolFailure;
+pub(crate) use hosts_setting::{FaultRates, HostsSetting};
