@@ -17,14 +17,14 @@ use landeck_wire::ContextId;
 
 use crate::WaitError;
 use crate::board::BoardError;
-use crate::board_call::{fault_of, loss_behind};
+use crate::board::call::{fault_of, loss_behind};
 use crate::call::Call;
 use crate::context::{WORLD_CONTEXT, collective_context, contexts_beside, founding_of_names};
 use crate::fault::Fault;
 use crate::group::GroupState;
+use crate::group::places::Places;
 use crate::group::table::{GroupTable, group_of};
 use crate::identity::GroupRef;
-use crate::places::Places;
 use crate::route::Polling;
 use crate::running::Running;
 use crate::signals::{SignalId, Signals};

@@ -7,7 +7,6 @@ use std::time::Duration;
 use landeck_collectives::BoardStyle;
 use landeck_memory::{Operation, ThreadMode, WaitRecord, Waiter};
 
-use crate::board_wait::{Stage, failed, turned_away};
 use crate::call::Call;
 use crate::engine::Ready;
 use crate::fault::Fault;
@@ -15,7 +14,8 @@ use crate::identity::GroupRef;
 use crate::inline::InlineCollective;
 use crate::operation::CallDescription;
 use crate::route::{Polling, Route};
-use crate::shared::{Shared, deadline_ns, why};
+use crate::threads::board_wait::{Stage, failed, turned_away};
+use crate::threads::shared::{Shared, deadline_ns, why};
 use crate::wait_error::Ended;
 use crate::{Engine, OperationId, WaitError};
 

@@ -1,7 +1,7 @@
 //! Operations with short data in one piece: the steps of their plans without a plan.
 //!
 //! Data that fit in a line of the board are deposited there, somewhat longer ones in a block. Other members cannot
-//! tell this route from a [`BoardCall`](crate::board_call::BoardCall): in one operation some members may take the
+//! tell this route from a [`BoardCall`](crate::board::call::BoardCall): in one operation some members may take the
 //! one and some the other. Nothing is bound, kept or looked up here, because for eight bytes all of that would take
 //! longer than the operation.
 
@@ -14,11 +14,11 @@ use landeck_board::{
 use landeck_collectives::{Action, BoardStyle, Cells, Operation, Signature, Store};
 use landeck_memory::{Buffer, Bytes};
 
+use crate::board::scan_scope::ScanScope;
 use crate::board::{AT_ONCE_BYTES, Allocate, AtBoard, BoardError, Protocol, block_for};
-use crate::call_data::{MessageData, known_bytes_of_pieces};
+use crate::call::data::{MessageData, known_bytes_of_pieces};
 use crate::combine::Combiner;
 use crate::identity::GroupRef;
-use crate::scan_scope::ScanScope;
 
 /// Bytes that are laid down of a row of blocks, one for each of `size`: of two, those for the other one.
 #[inline]

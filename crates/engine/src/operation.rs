@@ -13,19 +13,19 @@ use landeck_kernel::Area;
 use landeck_memory::{Buffer, NoMemory};
 
 use crate::binding::Blocks;
-use crate::call::{Call, mean};
-use crate::call_data::{
+use crate::call::data::{
     CallBlocks, CallData, blocks_in_place, blocks_of_pieces, known_bytes_of_blocks,
     known_bytes_of_pieces, sets_aside,
 };
-use crate::call_facts::CallFacts;
-use crate::call_fit::CallFit;
-use crate::call_options::{CallOptions, Combination};
+use crate::call::facts::CallFacts;
+use crate::call::fit::CallFit;
+use crate::call::options::{CallOptions, Combination};
+use crate::call::value_type::ValueType;
+use crate::call::{Call, mean};
 use crate::fault::Fault;
 use crate::identity::GroupRef;
 use crate::inline::{HEAD_BYTES, InlineCollective};
 use crate::oversize::has_long_blocks;
-use crate::value_type::ValueType;
 
 /// A collective operation as one member asks for it.
 pub struct CallDescription<'a> {

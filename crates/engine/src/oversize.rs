@@ -15,9 +15,9 @@ use landeck_kernel::{Area, Wanted};
 use landeck_memory::NoMemory;
 
 use crate::binding::{Blocks, Owned};
-use crate::board_call::RefusedBlock;
+use crate::board::call::RefusedBlock;
 use crate::call::Call;
-use crate::call_data::CallBlocks;
+use crate::call::data::CallBlocks;
 use crate::fault::Fault;
 use crate::group::GroupState;
 
@@ -155,7 +155,7 @@ fn goes_beside(bytes: u64, longest: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call_options::CallOptions;
+    use crate::call::options::CallOptions;
     use landeck_memory::Buffer;
 
     const SIZE: u32 = 3;

@@ -11,7 +11,7 @@ use super::{
     AT_ONCE_BYTES, Around, AtBoard, BlockMemory, BoardError, PIECE_BYTES, Result, Stepped,
     WHOLE_PIECE_BYTES, piece_bytes,
 };
-use crate::check::Check;
+use crate::call::check::Check;
 use crate::lack::Lack;
 
 /// Shorter deposits are not laid in a cell.

@@ -5,7 +5,7 @@ use landeck_board::{Board, BoardBroken, Difference, Leave, NoDeposit, Outcome};
 use landeck_memory::NoMemory;
 use landeck_memory::heap::HeapFull;
 
-use crate::check::Check;
+use crate::call::check::Check;
 use crate::combine::CombineError;
 use crate::lack::Lack;
 

@@ -14,14 +14,18 @@ use landeck_collectives::{Action, Cells};
 use landeck_kernel::Area;
 use landeck_memory::Buffer;
 
-use crate::check::Check;
+use crate::board::scan_scope::ScanScope;
+use crate::call::check::Check;
 use crate::combine::Combiner;
-use crate::scan_scope::ScanScope;
 
+pub(crate) mod buffers;
+pub(crate) mod call;
 mod combining;
 mod deposit;
+pub(crate) mod entry_check;
 mod error;
 mod protocol;
+pub(crate) mod scan_scope;
 mod take;
 mod told;
 

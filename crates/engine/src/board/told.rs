@@ -409,7 +409,7 @@ mod tests {
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
     use crate::board::Protocol;
-    use crate::scan_scope::ScanScope;
+    use crate::board::scan_scope::ScanScope;
 
     /// All data of a member in one piece.
     struct Memory(Vec<u8>);

@@ -5,12 +5,12 @@ use landeck_kernel::Area;
 
 use super::{Engine, board_fault};
 use crate::board::BoardError;
-use crate::board_call::{BoardCall, BoardProgress};
+use crate::board::call::{BoardCall, BoardProgress};
+use crate::board::scan_scope::ScanScope;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::judging::judged;
 use crate::oversize::long_instead;
-use crate::scan_scope::ScanScope;
 
 impl Engine {
     /// Begins an operation over the board that the caller waits for by polling it.

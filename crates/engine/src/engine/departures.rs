@@ -4,9 +4,9 @@ use landeck_collectives::Signature;
 use landeck_kernel::Failure;
 
 use crate::Engine;
-use crate::departure::Departure;
 use crate::fault::Fault;
 use crate::group::GroupState;
+use crate::group::departure::Departure;
 
 impl Engine {
     /// Forgets among the active those that are over by now. Departures by which they have failed are told.

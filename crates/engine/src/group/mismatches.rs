@@ -21,8 +21,8 @@ use landeck_collectives::Signature;
 use landeck_kernel::{Area, Endpoint, Received, Wanted};
 use landeck_transports::SharedMemory;
 
-use crate::departure::Departure;
 use crate::group::GroupState;
+use crate::group::departure::Departure;
 use crate::identity::GroupIdentity;
 use crate::mismatch::{Mismatch, decode_remark};
 
@@ -245,7 +245,7 @@ mod tests {
             members,
             0,
             &SegmentPlan::new(1, 2),
-            &crate::places::Places::default(),
+            &crate::group::places::Places::default(),
             None,
         )
         .unwrap()

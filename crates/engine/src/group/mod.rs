@@ -16,28 +16,30 @@ use landeck_memory::message_cells::CELL_BYTES;
 use landeck_memory::{Segment, SegmentPlan};
 use landeck_transports::SharedMemory;
 
+use crate::board::call::{BoardCall, Chunks};
 use crate::board::{AtBoard, Protocol};
-use crate::board_call::{BoardCall, Chunks};
 use crate::call::Call;
-use crate::call_facts::CallFacts;
+use crate::call::facts::CallFacts;
 use crate::combine::Combiner;
 use crate::context::collective_context;
-use crate::departure::Departure;
 use crate::fault::Fault;
+use crate::group::departure::Departure;
 use crate::group::driving::{Direct, Driving};
 use crate::group::holdings::Holdings;
 use crate::group::host_boards::{Boards, LocalBoard};
+use crate::group::places::Places;
 use crate::group::plans::{Plans, Prepared};
 use crate::identity::{GroupIdentity, ToldSpans};
 use crate::inline::InlineCollective;
 use crate::mismatch::{Mismatch, formed};
-use crate::places::Places;
 use crate::route::{Circumstances, Polling, Route, decide};
 
+pub(crate) mod departure;
 pub(crate) mod driving;
 pub(crate) mod holdings;
 pub(crate) mod host_boards;
 mod mismatches;
+pub(crate) mod places;
 pub(crate) mod plans;
 pub(crate) mod table;
 
@@ -610,7 +612,7 @@ mod tests {
 
     #[test]
     fn ways_are_those_that_the_segment_asks_for() {
-        let asked = crate::call_options::CallOptions::default();
+        let asked = crate::call::options::CallOptions::default();
         let way = |text: &str| {
             let overrides = text.parse().unwrap();
             let settings = Settings { overrides, ..Settings::default() }.to_words();
@@ -704,7 +706,7 @@ mod tests {
             assert!(group.board.is_none() && group.table.facts().hosts_have_boards);
             let local = group.local.as_ref().unwrap();
             assert_eq!(local.ranks[local.board.own() as usize], own);
-            let call = Call::new(Operation::Barrier, &crate::call_options::CallOptions::default());
+            let call = Call::new(Operation::Barrier, &crate::call::options::CallOptions::default());
             let way = group.route(call.facts(), None, Polling::Never, true).way();
             assert!(matches!(way, Way::Hosts { .. }), "{way}");
             local_ranks(group)

@@ -14,8 +14,8 @@ use crate::context::WORLD_CONTEXT;
 use crate::fault::Fault;
 use crate::group::GroupState;
 use crate::group::host_boards::{self, Boards};
+use crate::group::places::Places;
 use crate::identity::GroupRef;
-use crate::places::Places;
 
 /// The groups of a process.
 #[derive(Default)]

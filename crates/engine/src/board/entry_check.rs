@@ -4,8 +4,8 @@ use landeck_board::{Board, Came};
 use landeck_memory::Bytes;
 
 use crate::board::BoardError;
-use crate::check::Check;
-use crate::scan_scope::ScanScope;
+use crate::board::scan_scope::ScanScope;
+use crate::call::check::Check;
 
 /// The call of this member, to be compared with the calls of the others.
 pub(crate) struct EntryCheck {

@@ -10,7 +10,7 @@ use landeck_transports::SharedMemory;
 
 use crate::binding::Owned;
 use crate::board::BoardError;
-use crate::board_call::{fault_of, loss_behind};
+use crate::board::call::{fault_of, loss_behind};
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::identity::GroupIdentity;
@@ -23,16 +23,16 @@ const LONG_LOOKS: u32 = 4;
 
 /// A message on its way.
 #[derive(Clone, Copy)]
-pub(super) struct Message {
+pub(crate) struct Message {
     /// The other member.
-    pub(super) peer: u32,
+    pub(crate) peer: u32,
     /// The length of a message that is received.
-    pub(super) expected_bytes: u64,
-    pub(super) is_received: bool,
+    pub(crate) expected_bytes: u64,
+    pub(crate) is_received: bool,
 }
 
 /// The result of a step.
-pub(super) enum Stepped {
+pub(crate) enum Stepped {
     /// It is complete.
     Done,
     /// A message is on its way.
@@ -47,37 +47,37 @@ struct InFlight {
 }
 
 /// A message that has ended, with the step that it completes and its length.
-pub(super) struct Ended {
-    pub(super) step: Option<u32>,
+pub(crate) struct Ended {
+    pub(crate) step: Option<u32>,
     message: Message,
     bytes: u64,
 }
 
 impl Ended {
     /// Whether what was received is not what was expected.
-    pub(super) fn is_otherwise(&self) -> bool {
+    pub(crate) fn is_otherwise(&self) -> bool {
         self.message.is_received && self.bytes != self.message.expected_bytes
     }
 }
 
 /// The state of an operation that goes on.
 pub(crate) struct OperationState {
-    pub(super) place: Arc<GroupIdentity>,
-    pub(super) signature: Signature,
-    pub(super) call: Call,
+    pub(crate) place: Arc<GroupIdentity>,
+    pub(crate) signature: Signature,
+    pub(crate) call: Call,
     in_flight: Vec<InFlight>,
     /// Memory in the place of the caller's: only kept.
     kept: Vec<Owned>,
     /// The messages tell the lengths of blocks; the data follow.
-    pub(super) is_telling: bool,
+    pub(crate) is_telling: bool,
     /// The number of its way, of which its signature has room for a few bits.
-    pub(super) form: u32,
+    pub(crate) form: u32,
     /// It was started, and goes directly to all members of other hosts.
-    pub(super) is_direct: bool,
+    pub(crate) is_direct: bool,
     /// The first fault, while the operation goes on for the sake of the others.
     deferred_error: Option<Fault>,
     /// The memory that there is none of: this member takes part with nothing.
-    pub(super) missing: Option<NoMemory>,
+    pub(crate) missing: Option<NoMemory>,
     /// Why this member has nothing to pass on of what it lacks, and the memory of the messages that say so.
     lack: Option<(Lack, Owned)>,
     /// Looks before sleep since anything moved.
@@ -87,7 +87,7 @@ pub(crate) struct OperationState {
 
 impl OperationState {
     /// The state of an operation that has not begun.
-    pub(super) fn new(place: &Arc<GroupIdentity>, signature: Signature, call: Call) -> Self {
+    pub(crate) fn new(place: &Arc<GroupIdentity>, signature: Signature, call: Call) -> Self {
         Self {
             place: place.clone(),
             signature,
@@ -107,28 +107,28 @@ impl OperationState {
 
     /// How it ended; none while it goes on.
     #[inline]
-    pub(super) fn outcome(&self) -> Option<&Result<(), Fault>> {
+    pub(crate) fn outcome(&self) -> Option<&Result<(), Fault>> {
         self.outcome.as_ref()
     }
 
     /// Whether it has ended.
     #[inline]
-    pub(super) fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.outcome.is_some()
     }
 
     /// Keeps memory that stands in the place of the caller's.
-    pub(super) fn keep(&mut self, owned: Owned) {
+    pub(crate) fn keep(&mut self, owned: Owned) {
         self.kept.push(owned);
     }
 
     /// Notes a fault, while the operation goes on for the sake of the others.
-    pub(super) fn defer(&mut self, fault: Fault) {
+    pub(crate) fn defer(&mut self, fault: Fault) {
         self.deferred_error.get_or_insert(fault);
     }
 
     /// This member takes part with nothing if memory is missing.
-    pub(super) fn go_without(&mut self, missing: Option<NoMemory>) {
+    pub(crate) fn go_without(&mut self, missing: Option<NoMemory>) {
         if let Some(no_memory) = missing {
             self.missing = missing;
             self.lacks(Lack::Memory { member: self.place.member });
@@ -137,37 +137,37 @@ impl OperationState {
     }
 
     /// All steps are complete.
-    pub(super) fn complete(&mut self) {
+    pub(crate) fn complete(&mut self) {
         self.outcome = Some(self.deferred_error.take().map_or(Ok(()), Err));
     }
 
     /// Ends it with a fault before it has begun.
     #[cold]
-    pub(super) fn end_with(&mut self, fault: Fault) {
+    pub(crate) fn end_with(&mut self, fault: Fault) {
         self.outcome = Some(Err(fault));
     }
 
     /// Notes why this member lacks data that others need of it. The first reason is told.
     #[cold]
-    pub(super) fn lacks(&mut self, lack: Lack) {
+    pub(crate) fn lacks(&mut self, lack: Lack) {
         self.lack.get_or_insert_with(|| (lack, lack.frame()));
     }
 
     /// The first reason why this member lacks data.
-    pub(super) fn lack(&self) -> Option<Lack> {
+    pub(crate) fn lack(&self) -> Option<Lack> {
         self.lack.as_ref().map(|(lack, _)| *lack)
     }
 
     /// Ends it with a failure; its memory is free.
     #[cold]
-    pub(super) fn fail(&mut self, endpoint: &mut Endpoint<SharedMemory>, fault: Fault) {
+    pub(crate) fn fail(&mut self, endpoint: &mut Endpoint<SharedMemory>, fault: Fault) {
         self.abandon(endpoint);
         self.outcome.get_or_insert(Err(fault));
     }
 
     /// Ends it with a failure at the board.
     #[cold]
-    pub(super) fn fail_at_board(
+    pub(crate) fn fail_at_board(
         &mut self,
         endpoint: &mut Endpoint<SharedMemory>,
         error: BoardError,
@@ -183,19 +183,19 @@ impl OperationState {
     /// Notes a failure at the board, for which this member lacks data, while the operation goes on for the sake of the
     /// others.
     #[cold]
-    pub(super) fn lack_at_board(&mut self, error: BoardError) {
+    pub(crate) fn lack_at_board(&mut self, error: BoardError) {
         self.lacks(error.lack(self.place.member));
         self.defer_at_board(error);
     }
 
     /// Notes a failure at the board, while the operation goes on for the sake of the others.
-    pub(super) fn defer_at_board(&mut self, error: BoardError) {
+    pub(crate) fn defer_at_board(&mut self, error: BoardError) {
         let fault = fault_of(error, self.call.operation, &self.place, None);
         self.defer(fault);
     }
 
     /// Gives up all messages.
-    pub(super) fn abandon(&mut self, endpoint: &mut Endpoint<SharedMemory>) {
+    pub(crate) fn abandon(&mut self, endpoint: &mut Endpoint<SharedMemory>) {
         for one in self.in_flight.drain(..) {
             if one.step.is_none() {
                 self.place.told.forget(one.message.peer);
@@ -205,13 +205,13 @@ impl OperationState {
     }
 
     /// Whether no message is on its way.
-    pub(super) fn has_no_message(&self) -> bool {
+    pub(crate) fn has_no_message(&self) -> bool {
         self.in_flight.is_empty()
     }
 
     /// The message it waits for, when it is but one.
     #[inline]
-    pub(super) fn only_request(&self) -> Option<RequestId> {
+    pub(crate) fn only_request(&self) -> Option<RequestId> {
         match self.in_flight[..] {
             [InFlight { id, .. }] => Some(id),
             _ => None,
@@ -220,19 +220,19 @@ impl OperationState {
 
     /// Whether all that this member sends is the word that it has nothing, for want of memory. Lengths it tells all the
     /// same.
-    pub(super) fn brings_nothing(&self) -> bool {
+    pub(crate) fn brings_nothing(&self) -> bool {
         self.missing.is_some() && !self.is_telling
     }
 
     /// Something moved, so the wait is not long.
-    pub(super) fn note_move(&mut self) {
+    pub(crate) fn note_move(&mut self) {
         self.looks = 0;
     }
 
     /// Before sleep: a member that has waited for long tells those it waits for which call it is in, by messages or at the
     /// board of its host. It tells them again when it has waited twice as long.
     #[cold]
-    pub(super) fn remark_if_long(
+    pub(crate) fn remark_if_long(
         &mut self,
         endpoint: &mut Endpoint<SharedMemory>,
         at_board: &[u32],
@@ -252,14 +252,14 @@ impl OperationState {
 
     /// Asks the endpoint for each message whether it can still complete. A receive from a process that has left in
     /// good order ends only by this.
-    pub(super) fn judge_messages(&mut self, endpoint: &mut Endpoint<SharedMemory>) {
+    pub(crate) fn judge_messages(&mut self, endpoint: &mut Endpoint<SharedMemory>) {
         for one in &self.in_flight {
             endpoint.verdict(one.id);
         }
     }
 
     /// Sends data, or in their place the word that this member has none, and why.
-    pub(super) fn send(
+    pub(crate) fn send(
         &mut self,
         endpoint: &mut Endpoint<SharedMemory>,
         to: u32,
@@ -307,7 +307,7 @@ impl OperationState {
     }
 
     /// Receives data, or drops them where this member takes part with nothing.
-    pub(super) fn receive(
+    pub(crate) fn receive(
         &mut self,
         endpoint: &mut Endpoint<SharedMemory>,
         from: u32,
@@ -323,7 +323,7 @@ impl OperationState {
     }
 
     /// Receives data that one of these members sends, and nobody knows which. Members do not differ in what they may send.
-    pub(super) fn receive_of(
+    pub(crate) fn receive_of(
         &mut self,
         endpoint: &mut Endpoint<SharedMemory>,
         step: u32,
@@ -349,12 +349,12 @@ impl OperationState {
     }
 
     /// Keeps a message on its way, with the step that it completes.
-    pub(super) fn await_message(&mut self, step: Option<u32>, id: RequestId, message: Message) {
+    pub(crate) fn await_message(&mut self, step: Option<u32>, id: RequestId, message: Message) {
         self.in_flight.push(InFlight { step, id, message });
     }
 
     /// Gives up the receive from a member; the length that it expected.
-    pub(super) fn abandon_receive_from(
+    pub(crate) fn abandon_receive_from(
         &mut self,
         endpoint: &mut Endpoint<SharedMemory>,
         member: u32,
@@ -368,7 +368,7 @@ impl OperationState {
 
     /// Takes the next message that has ended, from this place among those on their way on. None where there is none, or
     /// one has failed, with which the operation ends.
-    pub(super) fn take_ended(
+    pub(crate) fn take_ended(
         &mut self,
         endpoint: &mut Endpoint<SharedMemory>,
         at: &mut usize,
@@ -406,7 +406,7 @@ impl OperationState {
     /// A message is not what was expected: its sender lacks the data, or they have another length. `area` is where they
     /// were received.
     #[cold]
-    pub(super) fn came_otherwise(&mut self, ended: &Ended, area: &Area) {
+    pub(crate) fn came_otherwise(&mut self, ended: &Ended, area: &Area) {
         let Ended { bytes: message_bytes, message, .. } = *ended;
         let Message { peer: member, expected_bytes, .. } = message;
         let operation = self.call.operation;

@@ -14,10 +14,9 @@ use landeck_memory::Bytes;
 use landeck_transports::SharedMemory;
 
 use crate::binding::{Binding, Blocks, Owned, Placement, Sizes};
-use crate::board_steps::{BoardSteps, is_at_board};
+use crate::board::entry_check::EntryCheck;
 use crate::call::Call;
-use crate::check::Check;
-use crate::entry_check::EntryCheck;
+use crate::call::check::Check;
 use crate::fault::Fault;
 use crate::group::GroupState;
 use crate::group::driving::{Direct, Driving};
@@ -26,13 +25,14 @@ use crate::group::plans::Prepared;
 use crate::judging::judged;
 use crate::lack::Lack;
 use crate::mismatch::Mismatch;
-use crate::operation_state::{Ended, OperationState, Stepped};
+use crate::running::mixed::{BoardSteps, is_at_board};
+use crate::running::state::{Ended, OperationState, Stepped};
 
 #[cfg(test)]
-mod lengths;
+mod tests;
 
 /// The steps of one operation over messages.
-pub(super) struct MessageSteps {
+pub(crate) struct MessageSteps {
     execution: Execution,
     binding: Binding,
     /// A step that has begun, but may not do anything yet.
@@ -59,7 +59,7 @@ pub(super) struct MessageSteps {
 impl MessageSteps {
     /// Binds a call to its plan. On a board the operation is announced, so that a member that calls something else is
     /// found.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         group: &mut GroupState,
         call: Call,
         prepared: &Prepared,
@@ -75,7 +75,7 @@ impl MessageSteps {
     }
 
     /// Binds a started call that goes directly to all members of other hosts to its plan.
-    pub(super) fn begin_directly(
+    pub(crate) fn begin_directly(
         group: &mut GroupState,
         call: Call,
         direct: Direct,
@@ -201,24 +201,24 @@ impl MessageSteps {
     }
 
     /// Its number on the board of all members.
-    pub(super) fn number_on_board(&self) -> Option<u32> {
+    pub(crate) fn number_on_board(&self) -> Option<u32> {
         self.number_on_board
     }
 
     /// Whether nothing but messages can move it: no step waits at the board, and none can begin now.
     #[inline]
-    pub(super) fn waits_for_messages_alone(&self) -> bool {
+    pub(crate) fn waits_for_messages_alone(&self) -> bool {
         self.board_steps.as_ref().is_none_or(|steps| !self.has_moved && !steps.goes_on())
     }
 
     /// Whether steps have begun since this was last asked.
-    pub(super) fn take_has_begun(&mut self) -> bool {
+    pub(crate) fn take_has_begun(&mut self) -> bool {
         std::mem::take(&mut self.has_begun)
     }
 
     /// Does what can be done now. At most `allowance` bytes are moved by steps that begin.
     #[inline]
-    pub(super) fn advance(
+    pub(crate) fn advance(
         &mut self,
         state: &mut OperationState,
         endpoint: &mut Endpoint<SharedMemory>,
@@ -236,7 +236,7 @@ impl MessageSteps {
     }
 
     /// The operation has ended: this member needs nothing more at the board.
-    pub(super) fn leave_board(&mut self, state: &OperationState, board: &mut Board) {
+    pub(crate) fn leave_board(&mut self, state: &OperationState, board: &mut Board) {
         let number = self.number_on_board.take().or(self.announced.take());
         match (&mut self.board_steps, number) {
             (Some(steps), _) => steps.leave(board, state.outcome()),
@@ -246,12 +246,12 @@ impl MessageSteps {
     }
 
     /// The member that this one waits for at the board of its host, if a step waits there.
-    pub(super) fn awaited_member(&self, board: &Board) -> Option<u32> {
+    pub(crate) fn awaited_member(&self, board: &Board) -> Option<u32> {
         self.board_steps.as_ref()?.awaited_member(&self.execution, board)
     }
 
     /// The members that this one may wait for at the board of its host.
-    pub(super) fn awaited_at_board(&self) -> &[u32] {
+    pub(crate) fn awaited_at_board(&self) -> &[u32] {
         self.board_steps.as_ref().map_or(&[], BoardSteps::awaited)
     }
 
@@ -377,7 +377,7 @@ impl MessageSteps {
 
     /// After a change of the membership: fails if the step at the board can never complete.
     #[cold]
-    pub(super) fn judge_at_board(
+    pub(crate) fn judge_at_board(
         &mut self,
         state: &mut OperationState,
         endpoint: &mut Endpoint<SharedMemory>,

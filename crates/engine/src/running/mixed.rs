@@ -1,6 +1,6 @@
 //! The steps at the board in a plan that has messages, too.
 //!
-//! A [`BoardCall`](crate::board_call::BoardCall) walks a plan with steps at the board alone. Here the executor of
+//! A [`BoardCall`](crate::board::call::BoardCall) walks a plan with steps at the board alone. Here the executor of
 //! messages walks the plan, and hands each step at the board to the same [`AtBoard`]. The board sees one step of a
 //! member at a time, so such steps are taken in the order in which they begin.
 //!
@@ -18,14 +18,14 @@ use landeck_memory::Buffer;
 use landeck_transports::SharedMemory;
 
 use crate::binding::Binding;
+use crate::board::scan_scope::ScanScope;
 use crate::board::{Around, AtBoard, BlockMemory, BoardError, Protocol, Stepped};
 use crate::fault::Fault;
 use crate::group::host_boards::{CallsAtBoard, rank_of};
 use crate::lack::Lack;
-use crate::scan_scope::ScanScope;
 
 /// The steps of one operation at the board.
-pub(super) struct BoardSteps {
+pub(crate) struct BoardSteps {
     at: Box<AtBoard>,
     /// The number and the word of each visit.
     visits: Vec<(u32, u32)>,
@@ -47,17 +47,17 @@ pub(super) struct BoardSteps {
 }
 
 /// How far the steps got.
-pub(super) struct Advanced {
+pub(crate) struct Advanced {
     /// Anything moved.
-    pub(super) moved: bool,
+    pub(crate) moved: bool,
     /// The first step that failed, where this member goes on for the sake of the others.
-    pub(super) error: Option<BoardError>,
+    pub(crate) error: Option<BoardError>,
     /// Steps that are over and were not done.
-    pub(super) lost: Vec<u32>,
+    pub(crate) lost: Vec<u32>,
 }
 
 /// Whether a step is done at the board.
-pub(super) fn is_at_board(action: &Action) -> bool {
+pub(crate) fn is_at_board(action: &Action) -> bool {
     !matches!(
         action,
         Action::Send { .. } | Action::Receive { .. } | Action::Copy { .. } | Action::Combine { .. }
@@ -66,7 +66,7 @@ pub(super) fn is_at_board(action: &Action) -> bool {
 
 impl BoardSteps {
     /// The steps of an operation that has these numbers and words on the board, one of each for each visit.
-    pub(super) fn new(
+    pub(crate) fn new(
         visits: Vec<(u32, u32)>,
         names: Option<(Arc<[u32]>, CallsAtBoard)>,
         plan: &Plan,
@@ -84,7 +84,7 @@ impl BoardSteps {
     }
 
     /// The members that this one may wait for at the board, itself among them.
-    pub(super) fn awaited(&self) -> &[u32] {
+    pub(crate) fn awaited(&self) -> &[u32] {
         match &self.names {
             Some(names) if !self.begun.is_empty() => &names.0,
             _ => &[],
@@ -93,7 +93,7 @@ impl BoardSteps {
 
     /// The member that the step at the board waits for: whose data it takes, or the first that has not come.
     #[cold]
-    pub(super) fn awaited_member(&self, execution: &Execution, board: &Board) -> Option<u32> {
+    pub(crate) fn awaited_member(&self, execution: &Execution, board: &Board) -> Option<u32> {
         let ranks = &self.names.as_deref()?.0;
         let &(number, word) = self.visits.get(self.visit)?;
         let is_missing =
@@ -118,7 +118,7 @@ impl BoardSteps {
 
     /// The operation has ended for this member: it needs nothing more at the board. After a death or a revocation it
     /// comes to no further visit, and says so.
-    pub(super) fn leave(&mut self, board: &mut Board, outcome: Option<&Result<(), Fault>>) {
+    pub(crate) fn leave(&mut self, board: &mut Board, outcome: Option<&Result<(), Fault>>) {
         if std::mem::replace(&mut self.has_left, true) {
             return;
         }
@@ -147,7 +147,7 @@ impl BoardSteps {
     }
 
     /// An error with the rank of the member that it names.
-    pub(super) fn named(&self, error: BoardError) -> BoardError {
+    pub(crate) fn named(&self, error: BoardError) -> BoardError {
         let Some((ranks, calls)) = self.names.as_deref() else { return error };
         let rank = |member| rank_of(ranks, member);
         match error {
@@ -169,23 +169,23 @@ impl BoardSteps {
 
     /// Whether a step has begun that is not over.
     #[inline]
-    pub(super) fn goes_on(&self) -> bool {
+    pub(crate) fn goes_on(&self) -> bool {
         !self.begun.is_empty()
     }
 
     /// A step may begin.
-    pub(super) fn begin(&mut self, step: u32) {
+    pub(crate) fn begin(&mut self, step: u32) {
         self.begun.push_back(step);
     }
 
     /// The number and the word of the visit to which this member has come, with all of its deposit.
-    pub(super) fn come(&self) -> Option<(u32, u32)> {
+    pub(crate) fn come(&self) -> Option<(u32, u32)> {
         let has_come = self.at.has_come() && self.begun.is_empty();
         self.visits.get(self.visit).copied().filter(|_| has_come)
     }
 
     /// This member takes part with nothing from now on.
-    pub(super) fn give_up(&mut self, lack: Lack) {
+    pub(crate) fn give_up(&mut self, lack: Lack) {
         self.given_up.get_or_insert(lack);
     }
 
@@ -193,7 +193,7 @@ impl BoardSteps {
     ///
     /// # Errors
     /// The [`BoardError`] that ends the operation for the whole group.
-    pub(super) fn advance(
+    pub(crate) fn advance(
         &mut self,
         execution: &mut Execution,
         memory: &Binding,
@@ -252,7 +252,7 @@ impl BoardSteps {
     /// # Errors
     /// The [`BoardError`] that ends the operation for the whole group.
     #[cold]
-    pub(super) fn fail(
+    pub(crate) fn fail(
         &mut self,
         board: &mut Board,
         error: BoardError,
@@ -273,7 +273,7 @@ impl BoardSteps {
 
     /// The reason why the step at the board can never complete.
     #[cold]
-    pub(super) fn verdict(&self, execution: &Execution, board: &Board) -> Option<BoardError> {
+    pub(crate) fn verdict(&self, execution: &Execution, board: &Board) -> Option<BoardError> {
         let step = *self.begun.front()?;
         self.at.verdict(execution.action(step), board, ScanScope::All)
     }

@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use landeck_memory::waiter::Doorbell;
 use landeck_transports::wake_thread::without_signals;
 
-use crate::shared::{Helper, Shared};
+use crate::threads::shared::{Helper, Shared};
 
 /// The thread. It ends when this is dropped.
 pub struct ProgressThread {

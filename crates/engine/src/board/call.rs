@@ -12,16 +12,16 @@ use landeck_collectives::{Action, BoardSchedule, Cells, Operation, Signature, Wa
 use landeck_kernel::{Endpoint, Failure};
 use landeck_transports::SharedMemory;
 
+use crate::board::buffers::CallBuffers;
+use crate::board::entry_check::EntryCheck;
+use crate::board::scan_scope::ScanScope;
 use crate::board::{Around, AtBoard, BlockMemory, BoardError, Protocol, Stepped};
 use crate::call::Call;
-use crate::call_buffers::CallBuffers;
-use crate::check::Check;
+use crate::call::check::Check;
 use crate::combine::CombineError;
-use crate::entry_check::EntryCheck;
 use crate::fault::Fault;
 use crate::identity::GroupIdentity;
 use crate::mismatch::Mismatch;
-use crate::scan_scope::ScanScope;
 
 /// How far a board call got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,12 +7,19 @@ use landeck_kernel::Area;
 use landeck_memory::NoMemory;
 
 use crate::binding::{Blocks, Owned, Sizes};
-use crate::call_data::{known_bytes_of_blocks, sets_aside};
-use crate::call_facts::CallFacts;
-use crate::call_fit::CallFit;
-use crate::call_options::CallOptions;
+use crate::call::data::{known_bytes_of_blocks, sets_aside};
+use crate::call::facts::CallFacts;
+use crate::call::fit::CallFit;
+use crate::call::options::CallOptions;
+use crate::call::value_type::ValueType;
 use crate::fault::Fault;
-use crate::value_type::ValueType;
+
+pub(crate) mod check;
+pub(crate) mod data;
+pub(crate) mod facts;
+pub(crate) mod fit;
+pub(crate) mod options;
+pub(crate) mod value_type;
 
 /// One call of a collective operation by one member.
 #[derive(Clone, Debug)]

@@ -15,9 +15,14 @@ use crate::call::Call;
 use crate::fault::Fault;
 use crate::group::GroupState;
 use crate::identity::GroupIdentity;
-use crate::message_steps::MessageSteps;
-use crate::operation_state::OperationState;
-use crate::started_board_call::StartedBoardCall;
+use crate::running::at_board::StartedBoardCall;
+use crate::running::by_messages::MessageSteps;
+use crate::running::state::OperationState;
+
+mod at_board;
+mod by_messages;
+mod mixed;
+pub(crate) mod state;
 
 /// One collective operation that goes on.
 pub(crate) struct Running {
@@ -234,13 +239,13 @@ mod tests {
 
     use super::*;
     use crate::binding::Blocks;
-    use crate::call_options::CallOptions;
-    use crate::check::Check;
+    use crate::call::check::Check;
+    use crate::call::options::CallOptions;
     use crate::context::WORLD_CONTEXT;
     use crate::engine::Ready;
     use crate::group::plans::Prepared;
     use crate::identity::GroupRef;
-    use crate::shared::{Progress, Shared};
+    use crate::threads::shared::{Progress, Shared};
 
     /// An allgather of two members in which the block of member 0 goes over the board, and that of member 1 goes as a
     /// message, once the other one is there, and over the board as well.
@@ -350,7 +355,8 @@ mod tests {
         let members: Arc<[Peer]> = [Peer(0), Peer(1)].into();
         let plan = SegmentPlan::new(1, 2);
         let mut group =
-            GroupState::new(5, members, 1, &plan, &crate::places::Places::default(), None).unwrap();
+            GroupState::new(5, members, 1, &plan, &crate::group::places::Places::default(), None)
+                .unwrap();
         let (input, mut output) = ([1u8; 8], [0u8; 16]);
         let process = Shared::new(&segment, 1, ThreadMode::Single, Progress::Callers).unwrap();
         let mut engine = process.engine.enter().unwrap();

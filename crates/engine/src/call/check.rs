@@ -9,7 +9,7 @@ use landeck_collectives::{Operation, Way};
 
 use crate::binding::Blocks;
 use crate::call::Call;
-use crate::value_type::{self, hash};
+use crate::call::value_type::{self, hash};
 
 /// The facts of a call that must agree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -150,7 +150,7 @@ fn number_of<T: PartialEq>(all: &[T], one: &T) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call_options::CallOptions;
+    use crate::call::options::CallOptions;
     use landeck_arithmetic::Reduction;
     use landeck_collectives::BoardStyle;
     use landeck_collectives::architecture::{Flat, Ring};

@@ -3,7 +3,7 @@
 use landeck_arithmetic::Element;
 
 /// How many numbers there are.
-pub(super) const NUMBERS: u32 = 1 << 10;
+pub(crate) const NUMBERS: u32 = 1 << 10;
 /// Numbers of types with a name; those above are made of what else is known.
 const NAMED_TYPES: u32 = 1 + Element::ALL.len() as u32;
 
@@ -28,13 +28,13 @@ impl ValueType {
     }
 
     /// Its number, below [`NUMBERS`].
-    pub(super) fn number(self) -> u32 {
+    pub(crate) fn number(self) -> u32 {
         self.0
     }
 }
 
 /// FNV-1a over numbers: the same in every process, whatever it was built with.
-pub(super) fn hash(numbers: impl IntoIterator<Item = u64>) -> u64 {
+pub(crate) fn hash(numbers: impl IntoIterator<Item = u64>) -> u64 {
     let add = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
     numbers.into_iter().flat_map(u64::to_le_bytes).fold(0xcbf2_9ce4_8422_2325, add)
 }

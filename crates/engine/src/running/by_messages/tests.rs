@@ -18,7 +18,7 @@ use landeck_memory::{Buffer, Bytes};
 use super::bound;
 use crate::binding::{Binding, Blocks, Owned};
 use crate::call::Call;
-use crate::call_options::CallOptions;
+use crate::call::options::CallOptions;
 
 /// The length of an element.
 const WORD: usize = 8;

@@ -6,17 +6,17 @@ use landeck_kernel::{Area, Endpoint};
 use landeck_transports::SharedMemory;
 
 use crate::board::BoardError;
-use crate::board_call::{BoardCall, BoardProgress, RefusedBlock};
+use crate::board::call::{BoardCall, BoardProgress, RefusedBlock};
+use crate::board::scan_scope::ScanScope;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::group::GroupState;
 use crate::judging::judged;
-use crate::operation_state::{Message, OperationState, Stepped};
 use crate::oversize::{LongBlock, OversizeBlocks, PLACEHOLDER_BYTES};
-use crate::scan_scope::ScanScope;
+use crate::running::state::{Message, OperationState, Stepped};
 
 /// A board call that goes on.
-pub(super) struct StartedBoardCall {
+pub(crate) struct StartedBoardCall {
     board_call: BoardCall,
     /// The board's part is complete; messages beside it may go on.
     is_complete: bool,
@@ -29,7 +29,7 @@ impl StartedBoardCall {
     ///
     /// # Errors
     /// [`Fault::NoBoard`].
-    pub(super) fn begin(
+    pub(crate) fn begin(
         group: &mut GroupState,
         mut call: Call,
         style: BoardStyle,
@@ -51,13 +51,13 @@ impl StartedBoardCall {
     }
 
     /// Its number on the board.
-    pub(super) fn number(&self) -> u32 {
+    pub(crate) fn number(&self) -> u32 {
         self.board_call.number()
     }
 
     /// Does what can be done now: the steps at the board, and the messages beside it.
     #[inline]
-    pub(super) fn advance(
+    pub(crate) fn advance(
         &mut self,
         state: &mut OperationState,
         endpoint: &mut Endpoint<SharedMemory>,
@@ -182,7 +182,7 @@ impl StartedBoardCall {
     /// After a change of the membership: fails if it cannot complete without the dead. What they brought before still
     /// counts.
     #[cold]
-    pub(super) fn judge(
+    pub(crate) fn judge(
         &mut self,
         state: &mut OperationState,
         endpoint: &mut Endpoint<SharedMemory>,
@@ -205,7 +205,7 @@ impl StartedBoardCall {
     }
 
     /// Whether the board's part goes on.
-    pub(super) fn is_at_board(&self) -> bool {
+    pub(crate) fn is_at_board(&self) -> bool {
         !self.is_complete
     }
 }

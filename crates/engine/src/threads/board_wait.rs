@@ -15,15 +15,15 @@ use crate::Engine;
 use crate::Fault;
 use crate::WaitError;
 use crate::board::BoardError;
-use crate::board_call::BoardCall;
+use crate::board::call::BoardCall;
+use crate::board::scan_scope::ScanScope;
 use crate::call::Call;
 use crate::engine::{Ready, board_fault};
 use crate::group::GroupState;
 use crate::identity::GroupRef;
 use crate::inline::InlineCollective;
 use crate::judging::judged;
-use crate::scan_scope::ScanScope;
-use crate::shared::{Shared, why};
+use crate::threads::shared::{Shared, why};
 use crate::wait_error::Ended;
 
 impl Shared {
@@ -527,7 +527,7 @@ mod tests {
     use super::*;
     use crate::board::Protocol;
     use crate::context::WORLD_CONTEXT;
-    use crate::shared::Progress;
+    use crate::threads::shared::Progress;
 
     const CALL: u32 = 5;
 
