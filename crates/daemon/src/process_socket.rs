@@ -7,8 +7,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use landeck_host::job_names::NAME_QUESTION_BYTES;
 use landeck_host::peer;
-use landeck_wire::HostId;
 use landeck_wire::handover::Handover;
+use landeck_wire::{ControlMessage, HostId};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{
@@ -83,7 +83,8 @@ impl ProcessSocket {
                     messages.push(FromProcess::Name(bytes[..NAME_QUESTION_BYTES].to_vec()));
                 }
                 Ok((_, length)) => {
-                    let message = bytes.get(..length).and_then(Handover::decode).ok_or(())?;
+                    let message = bytes.get(..length).ok_or(())?;
+                    let message = Handover::decode(message).map_err(drop)?;
                     messages.push(FromProcess::Handover(message));
                 }
                 Err(Errno::AGAIN) => return Ok(()),
@@ -102,7 +103,7 @@ impl ProcessSocket {
         message: &Handover,
         socket: Option<OwnedFd>,
     ) -> Result<(), ()> {
-        self.send_bytes(reactor, token, message.encode().to_vec(), socket)
+        self.send_bytes(reactor, token, message.encode(), socket)
     }
 
     /// Sends bytes, or keeps them until there is room. `Err` if the process has gone or does not read.
