@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use landeck_groups::door::{Asked, Object, ObjectAnswer, ObjectKind, ObjectName, ObjectQuestion};
+use landeck_groups::door::{Asked, Name, Object, ObjectAnswer, ObjectKind, ObjectQuestion};
 use landeck_groups::hosts::{NameAnswer, NameQuestion, Named, NamedKind};
 use landeck_memory::Segment;
 use landeck_wire::{HostId, HostNumber, ProcessId};
@@ -30,7 +30,7 @@ pub fn publish(
     segment: &Segment,
     process: ProcessId,
     kind: ObjectKind,
-    name: &ObjectName,
+    name: &Name,
     words: [u64; 2],
 ) -> Result<Object, ObjectError> {
     let question = ObjectQuestion::new(process, kind, Asked::Name).named(name);
@@ -56,7 +56,7 @@ pub fn find(
     segment: &Segment,
     process: ProcessId,
     kind: ObjectKind,
-    name: &ObjectName,
+    name: &Name,
 ) -> Result<Object, ObjectError> {
     let question = ObjectQuestion::new(process, kind, Asked::Find).named(name);
     match ask(segment, &question)? {
@@ -154,7 +154,7 @@ fn ask(
     }
 }
 
-fn unknown(kind: ObjectKind, name: Option<&ObjectName>) -> ObjectError {
+fn unknown(kind: ObjectKind, name: Option<&Name>) -> ObjectError {
     match name {
         Some(name) => ObjectError::Unknown { kind, name: name.as_str().to_owned() },
         None => ObjectError::Gone { kind },
@@ -163,12 +163,7 @@ fn unknown(kind: ObjectKind, name: Option<&ObjectName>) -> ObjectError {
 
 /// The error that another object has a name already.
 #[must_use]
-pub fn taken_by(
-    segment: &Segment,
-    kind: ObjectKind,
-    name: &ObjectName,
-    taken: &Object,
-) -> ObjectError {
+pub fn taken_by(segment: &Segment, kind: ObjectKind, name: &Name, taken: &Object) -> ObjectError {
     let (name, pid) = (name.as_str().to_owned(), taken.pid);
     match host_name(segment, taken.owner) {
         Some(host) => ObjectError::TakenElsewhere { kind, name, pid, host },
@@ -231,7 +226,7 @@ mod tests {
 
     #[test]
     fn the_daemon_understands_what_processes_ask() {
-        let (segment, name) = (segment(), ObjectName::new("inbox").unwrap());
+        let (segment, name) = (segment(), Name::new("inbox").unwrap());
         let own = process(1, 1, 3);
         let question = |process, asked| ObjectQuestion::new(process, ObjectKind::Mailbox, asked);
         let named = ObjectQuestion { words: [4, 5], ..question(own, Asked::Name).named(&name) };
@@ -273,7 +268,7 @@ mod tests {
     #[test]
     fn an_owner_elsewhere_is_named_with_its_host_and_known_to_be_over() {
         let segment = segment();
-        let name = ObjectName::new("inbox").unwrap();
+        let name = Name::new("inbox").unwrap();
         let owned_by = |owner| Object { number: 1, bytes: 0, words: [0; 2], owner, pid: 77 };
         let far = process(2, 0, 1);
         let kind = ObjectKind::Mailbox;

@@ -11,7 +11,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use landeck_groups::door::{Answer, PublicName, Question};
+use landeck_groups::door::{Answer, Name, Question};
 pub use landeck_groups::door::{NAME_BYTES_MAX, NameError, Published, Verdict};
 use landeck_memory::GateError;
 use landeck_wire::{HostId, ProcessId, Slot};
@@ -235,7 +235,7 @@ pub fn join_as(host: HostId, slot: Slot, timeout: Duration) -> Result<Joined, Jo
 /// # Errors
 /// [`JoinError`].
 pub fn connect_name(name: &str, timeout: Duration) -> Result<(Published, Joined), JoinError> {
-    let address = Address::of_public_name(&PublicName::new(name)?);
+    let address = Address::of_public_name(&Name::new(name)?);
     join_at(&address, Question::Join { wanted: None }, timeout)
         .map_err(|error| unknown_name(name, error))
 }
@@ -245,7 +245,7 @@ pub fn connect_name(name: &str, timeout: Duration) -> Result<(Published, Joined)
 /// # Errors
 /// [`JoinError`].
 pub fn look_up(name: &str, timeout: Duration) -> Result<Published, JoinError> {
-    let address = Address::of_public_name(&PublicName::new(name)?);
+    let address = Address::of_public_name(&Name::new(name)?);
     let outcome = exchange(&address, &Question::LookUp, timeout).map_err(JoinError::from);
     let exchanged = outcome.map_err(|error| unknown_name(name, error))?;
     match exchanged.answer.verdict {
@@ -277,7 +277,7 @@ pub fn publish(
     context: u32,
     timeout: Duration,
 ) -> Result<(), PublishError> {
-    let text = PublicName::new(name)?;
+    let text = Name::new(name)?;
     let question = Question::Publish { process, context, name: text };
     let exchanged = exchange(&Address::of_job(process.host), &question, timeout)?;
     let in_use = |pid| PublishError::InUse { name: name.to_owned(), pid };
@@ -301,7 +301,7 @@ pub fn publish(
 /// # Errors
 /// [`PublishError`].
 pub fn unpublish(process: ProcessId, name: &str, timeout: Duration) -> Result<(), PublishError> {
-    let question = Question::Unpublish { process, name: PublicName::new(name)? };
+    let question = Question::Unpublish { process, name: Name::new(name)? };
     let exchanged = exchange(&Address::of_job(process.host), &question, timeout)?;
     match exchanged.answer.verdict {
         Verdict::Granted => Ok(()),

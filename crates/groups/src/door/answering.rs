@@ -5,8 +5,9 @@ use std::time::Duration;
 use landeck_wire::ProcessId;
 
 use super::keeper::Keeper;
+use super::name::Name;
 use super::object::{ObjectAnswer, ObjectQuestion};
-use super::question::{Answer, PublicName, Published, Question};
+use super::question::{Answer, Published, Question};
 use super::steps::{Action, Listener, Listening, Memory, Reply, Visitor};
 use super::verdict::Verdict;
 use super::{Door, Standing};
@@ -35,7 +36,7 @@ pub(super) enum Pending {
 pub(super) struct Publication {
     process: ProcessId,
     context: u32,
-    name: PublicName,
+    name: Name,
 }
 
 impl Door {
@@ -137,7 +138,7 @@ impl Door {
         }
     }
 
-    fn unpublish(&mut self, visitor: Visitor, process: ProcessId, name: &PublicName) {
+    fn unpublish(&mut self, visitor: Visitor, process: ProcessId, name: &Name) {
         let verdict = match self.names.take_back(process, name) {
             Ok(listener) => {
                 self.actions.push(Action::Deafen(listener));

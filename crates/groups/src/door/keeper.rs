@@ -6,7 +6,8 @@ use std::ops::Bound;
 
 use landeck_wire::{HostId, ProcessId};
 
-use super::object::{Asked, Object, ObjectAnswer, ObjectKind, ObjectName, ObjectQuestion};
+use super::name::Name;
+use super::object::{Asked, Object, ObjectAnswer, ObjectKind, ObjectQuestion};
 use super::steps::Memory;
 use super::verdict::{KEPT_MAX, Verdict};
 
@@ -27,7 +28,7 @@ pub(super) struct Keeper {
 #[derive(Clone, Debug)]
 struct Kept {
     kind: ObjectKind,
-    name: Option<ObjectName>,
+    name: Option<Name>,
     object: Object,
     /// The memory; `None` for a mailbox.
     memory: Option<Memory>,
@@ -178,7 +179,7 @@ impl Keeper {
         }
     }
 
-    fn named(&self, kind: ObjectKind, name: &ObjectName) -> Option<&Kept> {
+    fn named(&self, kind: ObjectKind, name: &Name) -> Option<&Kept> {
         self.kept.values().find(|kept| kept.kind == kind && kept.name.as_ref() == Some(name))
     }
 }
@@ -217,7 +218,7 @@ mod tests {
     }
 
     fn question(slot: u32, kind: ObjectKind, asked: Asked, name: &str) -> ObjectQuestion {
-        let name = (!name.is_empty()).then(|| ObjectName::new(name).unwrap());
+        let name = (!name.is_empty()).then(|| Name::new(name).unwrap());
         ObjectQuestion {
             asked,
             kind,

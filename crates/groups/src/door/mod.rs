@@ -23,12 +23,12 @@ use landeck_wire::{HostId, ProcessId};
 
 use self::answering::Pending;
 use self::keeper::Keeper;
+pub use self::name::{NAME_BYTES_MAX, Name, NameError};
 use self::names::Names;
 pub use self::object::{
-    Asked, OBJECT_NAME_BYTES_MAX, OBJECT_QUESTION_BYTES, Object, ObjectAnswer, ObjectKind,
-    ObjectName, ObjectNameError, ObjectQuestion,
+    Asked, OBJECT_QUESTION_BYTES, Object, ObjectAnswer, ObjectKind, ObjectQuestion,
 };
-pub use self::question::{Answer, NAME_BYTES_MAX, NameError, PublicName, Published, Question};
+pub use self::question::{Answer, Published, Question};
 pub use self::steps::{Action, Input, Listener, Listening, Memory, Reply, Visitor};
 pub use self::verdict::{KEPT_MAX, NAMES_MAX, Verdict};
 use crate::membership::{Membership, Refusal};
@@ -36,6 +36,7 @@ use crate::membership::{Membership, Refusal};
 mod answering;
 mod format;
 mod keeper;
+mod name;
 mod names;
 mod object;
 mod question;
@@ -289,8 +290,8 @@ mod tests {
         ProcessId { host: HOST, slot: Slot(slot), incarnation: Incarnation(1) }
     }
 
-    pub(super) fn name(text: &str) -> PublicName {
-        PublicName::new(text).unwrap()
+    pub(super) fn name(text: &str) -> Name {
+        Name::new(text).unwrap()
     }
 
     pub(super) fn publish(slot: u32, text: &str) -> Question {

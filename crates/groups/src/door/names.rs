@@ -4,19 +4,20 @@ use std::collections::BTreeMap;
 
 use landeck_wire::{HostId, ProcessId};
 
-use super::question::{Answer, PublicName, Published};
+use super::name::Name;
+use super::question::{Answer, Published};
 use super::steps::Listener;
 use super::verdict::{NAMES_MAX, Verdict};
 
 /// The published names.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
-    names: BTreeMap<Listener, (PublicName, Published)>,
+    names: BTreeMap<Listener, (Name, Published)>,
 }
 
 impl Names {
     /// The refusal of a name; `None` if it can be published now.
-    pub(super) fn refusal(&self, host: HostId, name: &PublicName) -> Option<Answer> {
+    pub(super) fn refusal(&self, host: HostId, name: &Name) -> Option<Answer> {
         let present = self.names.values().find(|(present, _)| present == name);
         if let Some(&(_, published)) = present {
             return Some(Answer { published, ..Answer::bare(host, Verdict::InUse) });
@@ -25,7 +26,7 @@ impl Names {
     }
 
     /// Publishes something under a name with this socket.
-    pub(super) fn publish(&mut self, listener: Listener, name: PublicName, published: Published) {
+    pub(super) fn publish(&mut self, listener: Listener, name: Name, published: Published) {
         self.names.insert(listener, (name, published));
     }
 
@@ -33,7 +34,7 @@ impl Names {
     pub(super) fn take_back(
         &mut self,
         process: ProcessId,
-        name: &PublicName,
+        name: &Name,
     ) -> Result<Listener, Verdict> {
         let found = self.names.iter().find(|(_, (present, _))| present == name);
         match found.map(|(&listener, (_, published))| (listener, published.process)) {
@@ -76,8 +77,8 @@ mod tests {
         Published { process: process(slot), pid: 100 + slot, context: 5 }
     }
 
-    fn name(number: usize) -> PublicName {
-        PublicName::new(&format!("name {number}")).unwrap()
+    fn name(number: usize) -> Name {
+        Name::new(format!("name {number}")).unwrap()
     }
 
     #[test]

@@ -14,10 +14,8 @@
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
 use super::format::{MAGIC, long, process, word};
+use super::name::{NAME_BYTES_MAX, Name};
 use super::verdict::Verdict;
-
-/// The largest length of an object's name, in bytes.
-pub const OBJECT_NAME_BYTES_MAX: usize = 64;
 
 /// The kind of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,53 +51,6 @@ impl ObjectKind {
 impl std::fmt::Display for ObjectKind {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(self.as_str())
-    }
-}
-
-/// The reason why bytes cannot be the name of an object.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ObjectNameError {
-    /// The name is empty.
-    #[error("an object's name cannot be empty: give it one of 1 to {OBJECT_NAME_BYTES_MAX} bytes")]
-    Empty,
-    /// The name is too long.
-    #[error(
-        "the name \"{}\" has {} bytes, at most {OBJECT_NAME_BYTES_MAX} are possible: choose a shorter one", .0.escape_debug(), .0.len()
-    )]
-    TooLong(String),
-    /// The name is not UTF-8.
-    #[error("the name \"{0}\" is no UTF-8: names are texts")]
-    NotUtf8(String),
-    /// The name contains a control character.
-    #[error("the name \"{}\" has a control character in it: choose one that can be read", .0.escape_debug())]
-    Control(String),
-}
-
-/// A valid name of an object.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct ObjectName(String);
-
-impl ObjectName {
-    /// Creates the name with these bytes.
-    ///
-    /// # Errors
-    /// [`ObjectNameError`].
-    pub fn new(name: impl AsRef<[u8]>) -> Result<Self, ObjectNameError> {
-        let bytes = name.as_ref();
-        let text = || String::from_utf8_lossy(bytes).into_owned();
-        match std::str::from_utf8(bytes) {
-            _ if bytes.is_empty() => Err(ObjectNameError::Empty),
-            _ if bytes.len() > OBJECT_NAME_BYTES_MAX => Err(ObjectNameError::TooLong(text())),
-            Err(_) => Err(ObjectNameError::NotUtf8(text())),
-            Ok(name) if name.contains(char::is_control) => Err(ObjectNameError::Control(text())),
-            Ok(name) => Ok(Self(name.to_owned())),
-        }
-    }
-
-    /// The name.
-    pub fn as_str(&self) -> &str {
-        &self.0
     }
 }
 
@@ -160,7 +111,7 @@ pub struct ObjectQuestion {
     /// The two words of its maker.
     pub words: [u64; 2],
     /// The name of the object, if it has one or is identified by it.
-    pub name: Option<ObjectName>,
+    pub name: Option<Name>,
 }
 
 /// An answer about an object.
@@ -171,12 +122,12 @@ pub struct ObjectAnswer {
     /// The object.
     pub object: Object,
     /// Its name, if that was asked for.
-    pub name: Option<ObjectName>,
+    pub name: Option<Name>,
 }
 
 /// The length of a question about an object, in bytes.
 pub const OBJECT_QUESTION_BYTES: usize = 112;
-const OBJECT_ANSWER_BYTES: usize = 56 + OBJECT_NAME_BYTES_MAX;
+const OBJECT_ANSWER_BYTES: usize = 56 + NAME_BYTES_MAX;
 /// The mark of these questions, at the place where others have their kind.
 const OBJECT: u8 = 5;
 
@@ -187,13 +138,13 @@ impl ObjectQuestion {
     }
 
     /// Adds the name of the object to the question.
-    pub fn named(self, name: &ObjectName) -> Self {
+    pub fn named(self, name: &Name) -> Self {
         Self { name: Some(name.clone()), ..self }
     }
 
     /// Encodes the question.
     pub fn encode(&self) -> [u8; OBJECT_QUESTION_BYTES] {
-        let name = self.name.as_ref().map_or("", ObjectName::as_str);
+        let name = self.name.as_ref().map_or("", Name::as_str);
         let mut bytes = [0; OBJECT_QUESTION_BYTES];
         bytes[..4].copy_from_slice(&MAGIC);
         bytes[4..8].copy_from_slice(&[OBJECT, self.asked as u8, self.kind as u8, name.len() as u8]);
@@ -215,7 +166,7 @@ impl ObjectQuestion {
         }
         let name = match usize::from(bytes[7]) {
             0 => None,
-            length => Some(ObjectName::new(bytes[48..].get(..length)?).ok()?),
+            length => Some(Name::new(bytes[48..].get(..length)?).ok()?),
         };
         Some(Self {
             asked: Asked::ALL.into_iter().find(|&asked| asked as u8 == bytes[5])?,
@@ -252,7 +203,7 @@ impl ObjectAnswer {
         {
             place.copy_from_slice(&word.to_le_bytes());
         }
-        let name = self.name.as_ref().map_or("", ObjectName::as_str);
+        let name = self.name.as_ref().map_or("", Name::as_str);
         bytes[5] = name.len() as u8;
         bytes[56..56 + name.len()].copy_from_slice(name.as_bytes());
         bytes
@@ -273,7 +224,7 @@ impl ObjectAnswer {
         };
         let name = match usize::from(bytes[5]) {
             0 => None,
-            length => Some(ObjectName::new(bytes[56..].get(..length)?).ok()?),
+            length => Some(Name::new(bytes[56..].get(..length)?).ok()?),
         };
         Some(Self { verdict: Verdict::from_bits(bytes[4])?, object, name })
     }
@@ -287,7 +238,7 @@ mod tests {
 
     fn question() -> ObjectQuestion {
         let process = ProcessId { host: HOST, slot: Slot(3), incarnation: Incarnation(9) };
-        let name = ObjectName::new("n".repeat(OBJECT_NAME_BYTES_MAX)).unwrap();
+        let name = Name::new("n".repeat(NAME_BYTES_MAX)).unwrap();
         ObjectQuestion {
             number: u64::MAX,
             bytes: 1 << 40,
@@ -307,7 +258,7 @@ mod tests {
         assert_eq!(ObjectQuestion::decode(&nameless.encode(), HOST), Some(nameless.clone()));
         let bare = ObjectAnswer::bare(HOST, Verdict::Unknown);
         let object = Object { number: 4, bytes: 8, words: [1, 2], pid: 77, ..bare.object };
-        let name = ObjectName::new("n".repeat(OBJECT_NAME_BYTES_MAX)).ok();
+        let name = Name::new("n".repeat(NAME_BYTES_MAX)).ok();
         let answer =
             ObjectAnswer { object: Object { owner: nameless.process, ..object }, name, ..bare };
         assert_eq!(ObjectAnswer::decode(&answer.encode(), HOST), Some(answer));
@@ -324,15 +275,5 @@ mod tests {
             assert!(ObjectQuestion::decode(&bad, HOST).is_none(), "{at} {byte}");
         }
         assert!(ObjectQuestion::decode(&good[1..], HOST).is_none());
-    }
-
-    #[test]
-    fn each_bad_name_has_its_own_error() {
-        assert_eq!(ObjectName::new("").unwrap_err(), ObjectNameError::Empty);
-        let long = "n".repeat(OBJECT_NAME_BYTES_MAX + 1);
-        assert!(matches!(ObjectName::new(&long), Err(ObjectNameError::TooLong(_))));
-        assert!(matches!(ObjectName::new([b'a', 0xff]), Err(ObjectNameError::NotUtf8(_))));
-        assert!(matches!(ObjectName::new("a\nb"), Err(ObjectNameError::Control(_))));
-        assert_eq!(ObjectName::new("Größe 1").unwrap().as_str(), "Größe 1");
     }
 }

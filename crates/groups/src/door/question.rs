@@ -12,10 +12,8 @@
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
 use super::format::{MAGIC, word};
+use super::name::Name;
 use super::verdict::Verdict;
-
-/// The largest length of a published name, in bytes.
-pub const NAME_BYTES_MAX: usize = 64;
 
 /// The publication under a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,34 +24,6 @@ pub struct Published {
     pub pid: u32,
     /// The context that it published, in which messages reach it.
     pub context: u32,
-}
-
-/// The error for a text that cannot be a published name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("\"{}\" cannot be a name: use 1 to {NAME_BYTES_MAX} bytes without control characters",
-    .name.escape_debug())]
-pub struct NameError {
-    name: String,
-}
-
-/// A valid published name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PublicName(String);
-
-impl PublicName {
-    /// Creates the name with this text.
-    ///
-    /// # Errors
-    /// [`NameError`].
-    pub fn new(name: &str) -> Result<Self, NameError> {
-        let fits = (1..=NAME_BYTES_MAX).contains(&name.len()) && !name.contains(char::is_control);
-        if fits { Ok(Self(name.to_owned())) } else { Err(NameError { name: name.to_owned() }) }
-    }
-
-    /// The name.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
 /// A question at a joining socket.
@@ -71,14 +41,14 @@ pub enum Question {
         /// The context in which messages reach the process.
         context: u32,
         /// The name.
-        name: PublicName,
+        name: Name,
     },
     /// Take back a name.
     Unpublish {
         /// The process that published it.
         process: ProcessId,
         /// The name.
-        name: PublicName,
+        name: Name,
     },
     /// Look up the publication here.
     LookUp,
@@ -135,10 +105,10 @@ impl Question {
         match self {
             Self::Join { wanted } => about(JOIN, wanted.map_or(ANY_SLOT, |slot| slot.0), 0, 0, ""),
             Self::Publish { process, context, name } => {
-                about(PUBLISH, process.slot.0, process.incarnation.0, *context, &name.0);
+                about(PUBLISH, process.slot.0, process.incarnation.0, *context, name.as_str());
             }
             Self::Unpublish { process, name } => {
-                about(UNPUBLISH, process.slot.0, process.incarnation.0, 0, &name.0);
+                about(UNPUBLISH, process.slot.0, process.incarnation.0, 0, name.as_str());
             }
             Self::LookUp => about(LOOK_UP, 0, 0, 0, ""),
             Self::Observe => about(OBSERVE, 0, 0, 0, ""),
@@ -160,7 +130,7 @@ impl Question {
         let process = ProcessId { host, slot, incarnation: Incarnation(word(bytes, 12)) };
         let name = || {
             let name = bytes[20..].get(..usize::from(bytes[5]))?;
-            PublicName::new(std::str::from_utf8(name).ok()?).ok()
+            Name::new(std::str::from_utf8(name).ok()?).ok()
         };
         match bytes[4] {
             JOIN => Some(Self::Join { wanted: (slot.0 != ANY_SLOT).then_some(slot) }),
@@ -223,6 +193,7 @@ impl Answer {
 
 #[cfg(test)]
 mod tests {
+    use super::super::name::NAME_BYTES_MAX;
     use super::*;
 
     const HOST: HostId = HostId(0x0123_4567_89ab_cdef);
@@ -240,9 +211,9 @@ mod tests {
             Question::Publish {
                 process: process(2),
                 context: 9,
-                name: PublicName::new(&longest).unwrap(),
+                name: Name::new(&longest).unwrap(),
             },
-            Question::Unpublish { process: process(2), name: PublicName::new("ü").unwrap() },
+            Question::Unpublish { process: process(2), name: Name::new("ü").unwrap() },
             Question::LookUp,
             Question::Observe,
             Question::Found { process: process(2) },
@@ -254,12 +225,9 @@ mod tests {
 
     #[test]
     fn senseless_questions_are_none() {
-        let good = Question::Publish {
-            process: process(2),
-            context: 9,
-            name: PublicName::new("name").unwrap(),
-        }
-        .encode();
+        let good =
+            Question::Publish { process: process(2), context: 9, name: Name::new("name").unwrap() }
+                .encode();
         let with = |at: usize, byte: u8| {
             let mut bytes = good;
             bytes[at] = byte;

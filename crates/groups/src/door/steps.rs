@@ -2,8 +2,9 @@
 
 use landeck_wire::{ProcessId, Slot};
 
+use super::name::Name;
 use super::object::ObjectAnswer;
-use super::question::{Answer, PublicName};
+use super::question::Answer;
 use crate::membership::{Presence, Refusal};
 
 /// A connection at the joining socket. The driver numbers them, and uses no number twice.
@@ -188,7 +189,7 @@ pub enum Action {
         /// The connection whose question needs it.
         visitor: Visitor,
         /// The name.
-        name: PublicName,
+        name: Name,
     },
     /// Stop listening.
     Deafen(Listener),

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use landeck_groups::door::{
-    Action, Answer, Input, Listening, Memory, PublicName, QUESTION_BYTES_MAX, Visitor,
+    Action, Answer, Input, Listening, Memory, Name, QUESTION_BYTES_MAX, Visitor,
 };
 use landeck_groups::membership::{self, Presence};
 use landeck_memory::{SlotRecord, shared_area};
@@ -240,7 +240,7 @@ impl Agent {
         self.tell_door(Input::Provided { visitor, memory });
     }
 
-    fn listen(&mut self, name: &PublicName) -> Listening {
+    fn listen(&mut self, name: &Name) -> Listening {
         let socket = match Address::of_public_name(name).listen() {
             Ok(socket) => socket,
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Listening::InUse,
