@@ -12,7 +12,7 @@ use landeck_groups::door::{
 };
 use landeck_groups::membership::{self, Membership, OnFailure, Output, Plan, Presence, State};
 use landeck_testing::{Random, Watchdog, seed};
-use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+use landeck_wire::{ControlMessage, HostId, Incarnation, ProcessId, Slot};
 
 /// The time limit of each test.
 const TIME_MAX: Duration = Duration::from_secs(300);
@@ -205,7 +205,7 @@ impl World {
             Question::Found { process },
             Question::Presence { process },
         ];
-        self.random.pick(&questions).encode().to_vec()
+        self.random.pick(&questions).encode()
     }
 
     /// A question about an object. Groups are left out, since they would outlive their users.
@@ -216,7 +216,7 @@ impl World {
         let question = ObjectQuestion { number: self.random.below(20), bytes: 64, ..question };
         let name = Name::new(self.random.pick(&["a", "b", "c"])).unwrap();
         let question = if self.random.once_in(2) { question.named(&name) } else { question };
-        question.encode().to_vec()
+        Question::Object(question).encode()
     }
 
     fn step(&mut self) {

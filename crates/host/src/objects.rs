@@ -284,9 +284,7 @@ fn ask_within(
 ) -> Result<(ObjectAnswer, Option<OwnedFd>), ObjectError> {
     let host = question.process.host;
     let address = Address::of_job(host);
-    let (bytes, passed) = socket::exchange_bytes(&address, &question.encode(), time)?;
-    let answer =
-        ObjectAnswer::decode(&bytes, host).ok_or_else(|| ExchangeError::garbled(&address))?;
+    let (answer, passed) = socket::exchange_about(&address, question, time)?;
     let kind = question.kind;
     let name = || question.name.as_ref().map_or_else(String::new, |name| name.as_str().to_owned());
     match answer.verdict {

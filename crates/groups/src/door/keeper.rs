@@ -55,7 +55,7 @@ impl Keeper {
         pid: u32,
         made: Option<Memory>,
     ) -> (ObjectAnswer, Option<Memory>) {
-        let bare = |verdict| (ObjectAnswer::bare(question.process.host, verdict), None);
+        let bare = |verdict| (ObjectAnswer::bare(verdict), None);
         let is_mailbox = question.kind == ObjectKind::Mailbox;
         match (question.asked, is_mailbox) {
             (Asked::Name, true) if question.name.is_some() => self.make(question, pid, None),
@@ -102,7 +102,7 @@ impl Keeper {
         memory: Option<Memory>,
     ) -> (ObjectAnswer, Option<Memory>) {
         let ObjectQuestion { kind, process, bytes, words, name, .. } = question;
-        let bare = |verdict| ObjectAnswer::bare(process.host, verdict);
+        let bare = |verdict| ObjectAnswer::bare(verdict);
         if let Some(present) = name.as_ref().and_then(|name| self.named(kind, name)) {
             let object = present.object;
             self.released.extend(memory);
@@ -120,7 +120,7 @@ impl Keeper {
     }
 
     fn open(&mut self, question: &ObjectQuestion) -> (ObjectAnswer, Option<Memory>) {
-        let bare = |verdict| ObjectAnswer::bare(question.process.host, verdict);
+        let bare = |verdict| ObjectAnswer::bare(verdict);
         let number = match &question.name {
             Some(name) => self.named(question.kind, name).map_or(0, |kept| kept.object.number),
             None => question.number,
@@ -169,7 +169,7 @@ impl Keeper {
     fn next(&self, question: &ObjectQuestion) -> ObjectAnswer {
         let mut behind = self.kept.range((Bound::Excluded(question.number), Bound::Unbounded));
         let next = behind.find(|(_, kept)| kept.kind == question.kind);
-        let bare = |verdict| ObjectAnswer::bare(question.process.host, verdict);
+        let bare = |verdict| ObjectAnswer::bare(verdict);
         match next {
             Some((_, kept)) => {
                 let (object, name) = (kept.object, kept.name.clone());

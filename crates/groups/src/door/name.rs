@@ -1,5 +1,7 @@
 //! Names of objects and of published processes: short texts that people can read.
 
+use serde::{Deserialize, Serialize};
+
 /// The largest length of a name, in bytes.
 pub const NAME_BYTES_MAX: usize = 64;
 
@@ -24,8 +26,17 @@ pub enum NameError {
 }
 
 /// A name of an object, or one under which a process is published.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Name(String);
+
+impl TryFrom<String> for Name {
+    type Error = NameError;
+
+    fn try_from(name: String) -> Result<Self, NameError> {
+        Self::new(name)
+    }
+}
 
 impl Name {
     /// Creates the name with these bytes.
