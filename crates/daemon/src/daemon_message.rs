@@ -5,10 +5,13 @@ use std::net::IpAddr;
 use landeck_diagnosis::HostPicture;
 use landeck_groups::hosts::{DialMessage, NameAnswer, NameQuestion, NumberBlock, Snapshot};
 use landeck_wire::word::{HostEntry, Word, WordContent};
-use landeck_wire::{HostId, HostIncarnation, HostNumber, JobId, MachineId, ProcessId};
+use landeck_wire::{
+    ControlMessage, HostId, HostIncarnation, HostNumber, JobId, MachineId, ProcessId,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::bootstrap::DaemonOptions;
+use crate::envelope::CONTENT_BYTES_MAX;
 use crate::facts::HostFacts;
 
 /// A message between two daemons.
@@ -154,15 +157,7 @@ pub(crate) enum DaemonMessage {
     },
 }
 
-impl DaemonMessage {
-    /// Encodes the message.
-    pub(crate) fn encode(&self) -> Vec<u8> {
-        // Only a value of unknown length fails, and there is none.
-        postcard::to_stdvec(self).unwrap_or_default()
-    }
-
-    /// Decodes a message; `None` if no daemon of this release writes such bytes.
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        postcard::from_bytes(bytes).ok()
-    }
+impl ControlMessage for DaemonMessage {
+    const NAME: &'static str = "a message";
+    const BYTES_MAX: usize = CONTENT_BYTES_MAX;
 }

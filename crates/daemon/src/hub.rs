@@ -15,7 +15,7 @@ use landeck_host::signals::Signals;
 use landeck_trust::{JoinTokens, KeyPair};
 use landeck_wire::preamble::Purpose;
 use landeck_wire::word::{HostEntry, Word, WordContent};
-use landeck_wire::{HostIncarnation, HostNumber, MachineId};
+use landeck_wire::{ControlMessage, HostIncarnation, HostNumber, MachineId};
 use rustix::event::epoll::EventFlags;
 
 use crate::addresses::{self, NetworkPrefix};
@@ -399,10 +399,8 @@ impl Hub {
         if to == self.own() {
             return self.inbox.push_back(Incoming::Message(to, message.clone()));
         }
-        // Only a value of unknown length fails, and there is none.
-        let content = postcard::to_stdvec(message).unwrap_or_default();
         let now = self.now();
-        self.trunks.send(&self.reactor, to, class, &content, now);
+        self.trunks.send(&self.reactor, to, class, &message.encode(), now);
     }
 
     /// Sends a message to another daemon.

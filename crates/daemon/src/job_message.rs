@@ -3,9 +3,10 @@
 use landeck_groups::hosts::LinkSight;
 use landeck_host::remote::messages::{PartCommand, PartEvent, PartRefusal};
 use landeck_host::remote::spec::{HostLink, JobSpec};
-use landeck_wire::HostNumber;
+use landeck_wire::{ControlMessage, HostNumber};
 use serde::{Deserialize, Serialize};
 
+use crate::envelope::CONTENT_BYTES_MAX;
 use crate::figures::OwnFigures;
 use crate::links::MeasuringSecret;
 
@@ -49,4 +50,9 @@ pub(crate) enum JobMessage {
     /// A text.
     #[cfg(test)]
     Text(String),
+}
+
+impl ControlMessage for JobMessage {
+    const NAME: &'static str = "a message of a job";
+    const BYTES_MAX: usize = CONTENT_BYTES_MAX;
 }

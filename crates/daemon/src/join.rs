@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use landeck_trust::{JoinToken, KeyPair, Session, TrustError};
 use landeck_wire::preamble::{CHALLENGE_BYTES, Preamble};
-use landeck_wire::{HostIncarnation, HostNumber, MachineId};
+use landeck_wire::{ControlMessage, HostIncarnation, HostNumber, MachineId};
 
 use crate::daemon_message::DaemonMessage;
 use crate::envelope::{Envelope, EnvelopeClass, EnvelopeError, Splitter};
@@ -92,9 +92,9 @@ pub(crate) fn ask(
         splitter.push(&std::mem::take(&mut plain));
         if let Some((_, content)) = splitter.next()? {
             return match DaemonMessage::decode(&content) {
-                Some(DaemonMessage::Refused { why }) => Err(MachineJoinError::Refused(why)),
-                Some(answer) => Ok(answer),
-                None => Err(MachineJoinError::Form),
+                Ok(DaemonMessage::Refused { why }) => Err(MachineJoinError::Refused(why)),
+                Ok(answer) => Ok(answer),
+                Err(_) => Err(MachineJoinError::Form),
             };
         }
         received.map_err(trust)?;

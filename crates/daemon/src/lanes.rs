@@ -18,7 +18,7 @@ use landeck_trust::{LaneEnd, lane_keys};
 use landeck_wire::handover::{Cipher, Handover, LaneKeys};
 use landeck_wire::preamble::{Preamble, Purpose};
 use landeck_wire::word::ProcessEnd;
-use landeck_wire::{HostNumber, JobId, MachineId, ProcessId};
+use landeck_wire::{ControlMessage, HostNumber, JobId, MachineId, ProcessId};
 use rustix::event::epoll::EventFlags;
 use rustix::net::{RecvFlags, recv};
 

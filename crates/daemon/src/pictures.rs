@@ -16,7 +16,7 @@ use landeck_diagnosis::picture::{MissingHost, MissingPicture};
 use landeck_host::peer;
 use landeck_host::remote::messages::MessageStream;
 use landeck_memory::Observed;
-use landeck_wire::{HostId, HostNumber, JobId, ProcessId};
+use landeck_wire::{ControlMessage, HostId, HostNumber, JobId, ProcessId};
 use rustix::event::epoll::EventFlags;
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, listen, socket_with,

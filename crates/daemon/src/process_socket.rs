@@ -5,10 +5,10 @@ use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use landeck_host::job_names::NAME_QUESTION_BYTES;
+use landeck_groups::door::{ObjectQuestion, Question};
 use landeck_host::peer;
-use landeck_wire::HostId;
 use landeck_wire::handover::Handover;
+use landeck_wire::{ControlMessage, HostId};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{
@@ -50,7 +50,7 @@ pub(crate) enum FromProcess {
     /// About its lanes.
     Handover(Handover),
     /// A question about names, on a connection of its own.
-    Name(Vec<u8>),
+    Name(ObjectQuestion),
 }
 
 /// The connection of one process.
@@ -75,16 +75,17 @@ impl ProcessSocket {
 
     /// Reads the messages that have come. `Err` if the process has gone, or sends what no process sends.
     pub(crate) fn read(&self, messages: &mut Vec<FromProcess>) -> Result<(), ()> {
-        let mut bytes = [0; NAME_QUESTION_BYTES + 1];
+        let mut bytes = [0; Question::BYTES_MAX + 1];
         for _ in 0..MESSAGES_PER_TURN {
             match recv(&self.socket, &mut bytes[..], RecvFlags::DONTWAIT) {
                 Ok((_, 0)) => return Err(()),
-                Ok((_, NAME_QUESTION_BYTES)) => {
-                    messages.push(FromProcess::Name(bytes[..NAME_QUESTION_BYTES].to_vec()));
-                }
                 Ok((_, length)) => {
-                    let message = bytes.get(..length).and_then(Handover::decode).ok_or(())?;
-                    messages.push(FromProcess::Handover(message));
+                    let bytes = bytes.get(..length).ok_or(())?;
+                    // No message about lanes begins with the mark of questions.
+                    messages.push(match Question::decode(bytes) {
+                        Ok(Question::Object(question)) => FromProcess::Name(question),
+                        _ => FromProcess::Handover(Handover::decode(bytes).map_err(drop)?),
+                    });
                 }
                 Err(Errno::AGAIN) => return Ok(()),
                 Err(Errno::INTR) => {}
@@ -102,7 +103,7 @@ impl ProcessSocket {
         message: &Handover,
         socket: Option<OwnedFd>,
     ) -> Result<(), ()> {
-        self.send_bytes(reactor, token, message.encode().to_vec(), socket)
+        self.send_bytes(reactor, token, message.encode(), socket)
     }
 
     /// Sends bytes, or keeps them until there is room. `Err` if the process has gone or does not read.

@@ -7,13 +7,15 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// The time between a failure and the first restart.
 pub const DELAY: Duration = Duration::from_millis(100);
 /// The longest time between a failure and a restart.
 pub const DELAY_MAX: Duration = Duration::from_secs(10);
 
 /// A restart that is due later.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restart {
     /// The number of the restart of this process: 1 is the first.
     pub number: u32,

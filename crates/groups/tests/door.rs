@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use landeck_groups::door::{
-    Action, Asked, Door, Input, Listener, Listening, Memory, ObjectKind, ObjectName,
-    ObjectQuestion, PublicName, Question, VISITORS_BEYOND_SLOTS, Visitor,
+    Action, Asked, Door, Input, Listener, Listening, Memory, Name, ObjectKind, ObjectQuestion,
+    Question, VISITORS_BEYOND_SLOTS, Visitor,
 };
 use landeck_groups::membership::{self, Membership, OnFailure, Output, Plan, Presence, State};
 use landeck_testing::{Random, Watchdog, seed};
-use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+use landeck_wire::{ControlMessage, HostId, Incarnation, ProcessId, Slot};
 
 /// The time limit of each test.
 const TIME_MAX: Duration = Duration::from_secs(300);
@@ -194,7 +194,7 @@ impl World {
     fn question(&mut self) -> Vec<u8> {
         let process = self.some_process();
         let name: &str = self.random.pick::<&str>(&["a", "b", "c"]);
-        let name = PublicName::new(name).unwrap();
+        let name = Name::new(name).unwrap();
         let questions = [
             Question::Join { wanted: None },
             Question::Join { wanted: Some(process.slot) },
@@ -205,7 +205,7 @@ impl World {
             Question::Found { process },
             Question::Presence { process },
         ];
-        self.random.pick(&questions).encode().to_vec()
+        self.random.pick(&questions).encode()
     }
 
     /// A question about an object. Groups are left out, since they would outlive their users.
@@ -214,9 +214,9 @@ impl World {
         let (kind, asked) = (*self.random.pick(&kinds), *self.random.pick(&Asked::ALL));
         let question = ObjectQuestion::new(self.some_process(), kind, asked);
         let question = ObjectQuestion { number: self.random.below(20), bytes: 64, ..question };
-        let name = ObjectName::new(self.random.pick(&["a", "b", "c"])).unwrap();
+        let name = Name::new(self.random.pick(&["a", "b", "c"])).unwrap();
         let question = if self.random.once_in(2) { question.named(&name) } else { question };
-        question.encode().to_vec()
+        Question::Object(question).encode()
     }
 
     fn step(&mut self) {

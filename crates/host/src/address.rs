@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use landeck_groups::door::PublicName;
+use landeck_groups::door::Name;
 use landeck_wire::HostId;
 use rustix::fs::{Mode, OFlags};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
@@ -40,7 +40,7 @@ impl Address {
     }
 
     /// The address at which a process listens for a name that it has published.
-    pub(crate) fn of_public_name(name: &PublicName) -> Self {
+    pub(crate) fn of_public_name(name: &Name) -> Self {
         Self::Abstract(format!("landeck-{}-name-{}", own_uid(), name.as_str()))
     }
 

@@ -289,10 +289,11 @@ mod tests {
     use super::*;
     use crate::agent_thread::{AgentError, serve_in_thread, start_thread};
     use crate::socket::{self, ExchangeError, JoinError, PublishError, Verdict};
+    use landeck_groups::door::{Answer, Reply};
     use landeck_groups::membership::OnFailure;
     use landeck_memory::{SegmentPlan, SlotState};
     use landeck_testing::Watchdog;
-    use landeck_wire::{HostId, Incarnation};
+    use landeck_wire::{ControlMessage, HostId, Incarnation};
     use rustix::event::{PollFd, PollFlags, poll};
     use rustix::net::{
         AddressFamily, RecvFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv, send,
@@ -537,12 +538,13 @@ mod tests {
         let _watchdog = limited();
         let segment = segment(1);
         let _agent = serve_in_thread(&segment, 0, None).unwrap();
-        for nonsense in [&b"hello"[..], &[0xff; door::QUESTION_BYTES_MAX], &[7; 4000]] {
+        for nonsense in [&b"hello"[..], &[0xff; door::Question::BYTES_MAX], &[7; 4000]] {
             let socket = connected(&segment);
             send(&socket, nonsense, rustix::net::SendFlags::NOSIGNAL).unwrap();
             let mut answer = [0; 64];
             let (length, _) = recv(&socket, &mut answer[..], RecvFlags::empty()).unwrap();
-            assert_eq!((length, answer[4]), (40, Verdict::Senseless as u8));
+            let senseless = Reply::Plain(Answer::bare(Verdict::Senseless));
+            assert_eq!(Reply::decode(&answer[..length]), Ok(senseless));
         }
         let joined = socket::join(host(&segment), PATIENCE).unwrap();
         send(&joined.connection, b"chatter", rustix::net::SendFlags::NOSIGNAL).unwrap();

@@ -1,11 +1,10 @@
 //! Names of mailboxes and groups in a job on several hosts. Processes ask the daemon of their host, which asks the arbiter.
 //!
-//! A question is that of an object at the agent ([`landeck_groups::door`]), on a connection of its own. The answer is
-//! that of an object too, behind the owner's host identity (64 bits), because the owner may be elsewhere.
+//! Question and answer are those about an object at the agent ([`landeck_groups::door`]), on a connection of their own.
 
 use std::time::{Duration, Instant};
 
-use landeck_groups::door::{Asked, Object, ObjectAnswer, ObjectKind, ObjectName, ObjectQuestion};
+use landeck_groups::door::{Asked, Name, Object, ObjectAnswer, ObjectKind, ObjectQuestion};
 use landeck_groups::hosts::{NameAnswer, NameQuestion, Named, NamedKind};
 use landeck_memory::Segment;
 use landeck_wire::{HostId, HostNumber, ProcessId};
@@ -13,11 +12,8 @@ use rustix::event::{Timespec, poll};
 
 use crate::address::Address;
 use crate::objects::ObjectError;
-use crate::socket::{self, ExchangeError, Verdict};
+use crate::socket::{self, Verdict};
 
-/// The length of a question.
-pub const NAME_QUESTION_BYTES: usize = landeck_groups::door::OBJECT_QUESTION_BYTES;
-const OWNER_BYTES: usize = size_of::<u64>();
 /// How long the name of a process that has ended here may stay: its end is on the way to the arbiter.
 const END_TIME: Duration = Duration::from_secs(2);
 const END_LOOK: Duration = Duration::from_millis(1);
@@ -30,7 +26,7 @@ pub fn publish(
     segment: &Segment,
     process: ProcessId,
     kind: ObjectKind,
-    name: &ObjectName,
+    name: &Name,
     words: [u64; 2],
 ) -> Result<Object, ObjectError> {
     let question = ObjectQuestion::new(process, kind, Asked::Name).named(name);
@@ -56,7 +52,7 @@ pub fn find(
     segment: &Segment,
     process: ProcessId,
     kind: ObjectKind,
-    name: &ObjectName,
+    name: &Name,
 ) -> Result<Object, ObjectError> {
     let question = ObjectQuestion::new(process, kind, Asked::Find).named(name);
     match ask(segment, &question)? {
@@ -86,12 +82,15 @@ pub fn withdraw(
     }
 }
 
-/// The process that asks and its question, in a message to the daemon of this segment. `None` if no process asks so.
+/// The process that asks the daemon of this segment, and its question. `None` if no process asks so.
 #[must_use]
-pub fn decode_question(segment: &Segment, bytes: &[u8]) -> Option<(ProcessId, NameQuestion)> {
-    let question = ObjectQuestion::decode(bytes, HostId(segment.plan().host))?;
+pub fn understand(
+    segment: &Segment,
+    question: ObjectQuestion,
+) -> Option<(ProcessId, NameQuestion)> {
     let ObjectQuestion { asked, kind, process, number, words, name, .. } = question;
-    let is_known = process.slot.0 < segment.plan().slots()
+    let is_known = process.host.0 == segment.plan().host
+        && process.slot.0 < segment.plan().slots()
         && segment.incarnation(process.slot.0) == process.incarnation.0;
     let kind = match kind {
         ObjectKind::Mailbox => NamedKind::Mailbox,
@@ -116,7 +115,7 @@ pub fn decode_question(segment: &Segment, bytes: &[u8]) -> Option<(ProcessId, Na
 
 /// The daemon's answer to a process of this host.
 #[must_use]
-pub fn encode_answer(host: HostId, answer: &NameAnswer) -> Vec<u8> {
+pub fn answer_of(answer: &NameAnswer) -> ObjectAnswer {
     let (verdict, named) = match answer {
         NameAnswer::Granted(named) => (Verdict::Granted, Some(named)),
         NameAnswer::Taken(named) => (Verdict::InUse, Some(named)),
@@ -124,17 +123,11 @@ pub fn encode_answer(host: HostId, answer: &NameAnswer) -> Vec<u8> {
         NameAnswer::NotAlive => (Verdict::NotAlive, None),
         NameAnswer::TooMany => (Verdict::TooMany, None),
     };
-    let mut answer = ObjectAnswer::bare(host, verdict);
+    let mut answer = ObjectAnswer::bare(verdict);
     if let Some(&Named { number, owner, pid, words }) = named {
         answer.object = Object { number, bytes: 0, words, owner, pid };
     }
-    let owner = answer.object.owner.host.0.to_le_bytes();
-    [&owner[..], &answer.encode()].concat()
-}
-
-fn decode_answer(bytes: &[u8]) -> Option<ObjectAnswer> {
-    let (owner, answer) = bytes.split_first_chunk::<OWNER_BYTES>()?;
-    ObjectAnswer::decode(answer, HostId(u64::from_le_bytes(*owner)))
+    answer
 }
 
 /// Asks the daemon. The inner error is the object that has the name already.
@@ -143,8 +136,7 @@ fn ask(
     question: &ObjectQuestion,
 ) -> Result<Result<Object, Object>, ObjectError> {
     let address = Address::of_daemon(HostId(segment.plan().host));
-    let (bytes, _) = socket::exchange_bytes(&address, &question.encode(), socket::AGENT_TIME)?;
-    let answer = decode_answer(&bytes).ok_or_else(|| ExchangeError::garbled(&address))?;
+    let (answer, _) = socket::exchange_about(&address, question, socket::AGENT_TIME)?;
     let kind = question.kind;
     match answer.verdict {
         Verdict::Granted => Ok(Ok(answer.object)),
@@ -154,7 +146,7 @@ fn ask(
     }
 }
 
-fn unknown(kind: ObjectKind, name: Option<&ObjectName>) -> ObjectError {
+fn unknown(kind: ObjectKind, name: Option<&Name>) -> ObjectError {
     match name {
         Some(name) => ObjectError::Unknown { kind, name: name.as_str().to_owned() },
         None => ObjectError::Gone { kind },
@@ -163,12 +155,7 @@ fn unknown(kind: ObjectKind, name: Option<&ObjectName>) -> ObjectError {
 
 /// The error that another object has a name already.
 #[must_use]
-pub fn taken_by(
-    segment: &Segment,
-    kind: ObjectKind,
-    name: &ObjectName,
-    taken: &Object,
-) -> ObjectError {
+pub fn taken_by(segment: &Segment, kind: ObjectKind, name: &Name, taken: &Object) -> ObjectError {
     let (name, pid) = (name.as_str().to_owned(), taken.pid);
     match host_name(segment, taken.owner) {
         Some(host) => ObjectError::TakenElsewhere { kind, name, pid, host },
@@ -231,13 +218,13 @@ mod tests {
 
     #[test]
     fn the_daemon_understands_what_processes_ask() {
-        let (segment, name) = (segment(), ObjectName::new("inbox").unwrap());
+        let (segment, name) = (segment(), Name::new("inbox").unwrap());
         let own = process(1, 1, 3);
         let question = |process, asked| ObjectQuestion::new(process, ObjectKind::Mailbox, asked);
         let named = ObjectQuestion { words: [4, 5], ..question(own, Asked::Name).named(&name) };
         let kind = NamedKind::Mailbox;
         let publish = NameQuestion::Publish { kind, name: "inbox".into(), pid: 411, words: [4, 5] };
-        let decode = |question: &ObjectQuestion| decode_question(&segment, &question.encode());
+        let decode = |question: &ObjectQuestion| understand(&segment, question.clone());
         assert_eq!(decode(&named), Some((own, publish)));
         let find = |kind| NameQuestion::Find { kind, name: "inbox".into() };
         assert_eq!(decode(&question(own, Asked::Find).named(&name)), Some((own, find(kind))));
@@ -254,26 +241,9 @@ mod tests {
     }
 
     #[test]
-    fn answers_keep_an_owner_on_another_host() {
-        let owner = process(2, 0, 1);
-        let named = Named { number: 3, owner, pid: 77, words: [1, 2] };
-        for (answer, verdict) in [
-            (NameAnswer::Granted(named), Verdict::Granted),
-            (NameAnswer::Taken(named), Verdict::InUse),
-        ] {
-            let decoded = decode_answer(&encode_answer(HostId(1), &answer)).unwrap();
-            let Object { number, words, owner: of, pid, .. } = decoded.object;
-            assert_eq!((decoded.verdict, number, words, of, pid), (verdict, 3, [1, 2], owner, 77));
-        }
-        let unknown = decode_answer(&encode_answer(HostId(1), &NameAnswer::Unknown)).unwrap();
-        assert_eq!(unknown.verdict, Verdict::Unknown);
-        assert!(decode_answer(&[0; 7]).is_none());
-    }
-
-    #[test]
     fn an_owner_elsewhere_is_named_with_its_host_and_known_to_be_over() {
         let segment = segment();
-        let name = ObjectName::new("inbox").unwrap();
+        let name = Name::new("inbox").unwrap();
         let owned_by = |owner| Object { number: 1, bytes: 0, words: [0; 2], owner, pid: 77 };
         let far = process(2, 0, 1);
         let kind = ObjectKind::Mailbox;

@@ -8,9 +8,7 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use landeck_groups::door::{Asked, ObjectAnswer, ObjectQuestion};
-pub use landeck_groups::door::{
-    OBJECT_NAME_BYTES_MAX, Object, ObjectKind, ObjectName, ObjectNameError,
-};
+pub use landeck_groups::door::{NAME_BYTES_MAX, Name, NameError, Object, ObjectKind};
 use landeck_memory::SharedArea;
 use landeck_memory::shared_area::AREA_BYTES_MAX;
 use landeck_wire::ProcessId;
@@ -25,7 +23,7 @@ use crate::socket::{self, ExchangeError, Verdict};
 pub enum ObjectError {
     /// The bytes cannot be a name.
     #[error(transparent)]
-    Name(#[from] ObjectNameError),
+    Name(#[from] NameError),
     /// The agent could not be reached.
     #[error(transparent)]
     Exchange(#[from] ExchangeError),
@@ -135,7 +133,7 @@ const fn why_gone(kind: ObjectKind) -> &'static str {
 /// [`ObjectError`].
 pub fn name_mailbox(
     process: ProcessId,
-    name: &ObjectName,
+    name: &Name,
     words: [u64; 2],
 ) -> Result<Object, ObjectError> {
     let question = ObjectQuestion::new(process, ObjectKind::Mailbox, Asked::Name).named(name);
@@ -146,7 +144,7 @@ pub fn name_mailbox(
 ///
 /// # Errors
 /// [`ObjectError`].
-pub fn find_mailbox(process: ProcessId, name: &ObjectName) -> Result<Object, ObjectError> {
+pub fn find_mailbox(process: ProcessId, name: &Name) -> Result<Object, ObjectError> {
     let question = ObjectQuestion::new(process, ObjectKind::Mailbox, Asked::Find).named(name);
     ask(&question).map(|(object, _)| object)
 }
@@ -158,7 +156,7 @@ pub fn find_mailbox(process: ProcessId, name: &ObjectName) -> Result<Object, Obj
 pub fn make(
     process: ProcessId,
     kind: ObjectKind,
-    name: Option<&ObjectName>,
+    name: Option<&Name>,
     bytes: u64,
     words: [u64; 2],
 ) -> Result<(Object, OwnedFd), ObjectError> {
@@ -177,7 +175,7 @@ pub fn make(
 pub fn open(
     process: ProcessId,
     kind: ObjectKind,
-    name: &ObjectName,
+    name: &Name,
 ) -> Result<(Object, OwnedFd), ObjectError> {
     with_memory(&ObjectQuestion::new(process, kind, Asked::Open).named(name))
 }
@@ -218,10 +216,7 @@ pub fn retire(process: ProcessId, number: u64) -> Result<(), ObjectError> {
 ///
 /// # Errors
 /// [`ObjectError`].
-pub fn next_group(
-    process: ProcessId,
-    after: u64,
-) -> Result<Option<(Object, ObjectName)>, ObjectError> {
+pub fn next_group(process: ProcessId, after: u64) -> Result<Option<(Object, Name)>, ObjectError> {
     let question = ObjectQuestion::new(process, ObjectKind::Group, Asked::Next);
     match ask_all(&ObjectQuestion { number: after, ..question }) {
         Ok((answer, _)) => Ok(answer.name.map(|name| (answer.object, name))),
@@ -289,9 +284,7 @@ fn ask_within(
 ) -> Result<(ObjectAnswer, Option<OwnedFd>), ObjectError> {
     let host = question.process.host;
     let address = Address::of_job(host);
-    let (bytes, passed) = socket::exchange_bytes(&address, &question.encode(), time)?;
-    let answer =
-        ObjectAnswer::decode(&bytes, host).ok_or_else(|| ExchangeError::garbled(&address))?;
+    let (answer, passed) = socket::exchange_about(&address, question, time)?;
     let kind = question.kind;
     let name = || question.name.as_ref().map_or_else(String::new, |name| name.as_str().to_owned());
     match answer.verdict {

@@ -11,10 +11,10 @@ use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use landeck_groups::door::{Answer, PublicName, Question};
+use landeck_groups::door::{Answer, Name, ObjectAnswer, ObjectQuestion, Question, Reply};
 pub use landeck_groups::door::{NAME_BYTES_MAX, NameError, Published, Verdict};
 use landeck_memory::GateError;
-use landeck_wire::{HostId, ProcessId, Slot};
+use landeck_wire::{ControlMessage, HostId, ProcessId, Slot};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
@@ -235,7 +235,7 @@ pub fn join_as(host: HostId, slot: Slot, timeout: Duration) -> Result<Joined, Jo
 /// # Errors
 /// [`JoinError`].
 pub fn connect_name(name: &str, timeout: Duration) -> Result<(Published, Joined), JoinError> {
-    let address = Address::of_public_name(&PublicName::new(name)?);
+    let address = Address::of_public_name(&Name::new(name)?);
     join_at(&address, Question::Join { wanted: None }, timeout)
         .map_err(|error| unknown_name(name, error))
 }
@@ -245,7 +245,7 @@ pub fn connect_name(name: &str, timeout: Duration) -> Result<(Published, Joined)
 /// # Errors
 /// [`JoinError`].
 pub fn look_up(name: &str, timeout: Duration) -> Result<Published, JoinError> {
-    let address = Address::of_public_name(&PublicName::new(name)?);
+    let address = Address::of_public_name(&Name::new(name)?);
     let outcome = exchange(&address, &Question::LookUp, timeout).map_err(JoinError::from);
     let exchanged = outcome.map_err(|error| unknown_name(name, error))?;
     match exchanged.answer.verdict {
@@ -277,7 +277,7 @@ pub fn publish(
     context: u32,
     timeout: Duration,
 ) -> Result<(), PublishError> {
-    let text = PublicName::new(name)?;
+    let text = Name::new(name)?;
     let question = Question::Publish { process, context, name: text };
     let exchanged = exchange(&Address::of_job(process.host), &question, timeout)?;
     let in_use = |pid| PublishError::InUse { name: name.to_owned(), pid };
@@ -301,16 +301,13 @@ pub fn publish(
 /// # Errors
 /// [`PublishError`].
 pub fn unpublish(process: ProcessId, name: &str, timeout: Duration) -> Result<(), PublishError> {
-    let question = Question::Unpublish { process, name: PublicName::new(name)? };
+    let question = Question::Unpublish { process, name: Name::new(name)? };
     let exchanged = exchange(&Address::of_job(process.host), &question, timeout)?;
     match exchanged.answer.verdict {
         Verdict::Granted => Ok(()),
         verdict => Err(PublishError::Refused { name: name.to_owned(), verdict }),
     }
 }
-
-/// The longest possible answer.
-const ANSWER_BYTES_MAX: usize = 128;
 
 /// Sends an answer, with a descriptor if there is one. The socket never blocks; an answer that does not fit means a
 /// peer that asks without reading.
@@ -376,36 +373,39 @@ fn exchange_as(
     question: &Question,
     timeout: Duration,
 ) -> Result<Exchanged, ExchangeError> {
-    let (bytes, passed, connection) =
-        exchange_bytes_as(trusted_uid, address, &question.encode(), timeout)?;
-    let answer = Answer::decode(&bytes).ok_or_else(|| ExchangeError::garbled(address))?;
-    Ok(Exchanged { answer, passed, connection })
+    match reply_as(trusted_uid, address, question, timeout)? {
+        (Reply::Plain(answer), passed, connection) => Ok(Exchanged { answer, passed, connection }),
+        (Reply::Object(_), ..) => Err(ExchangeError::garbled(address)),
+    }
 }
 
-/// Sends a question as bytes; returns the answer's bytes, and its descriptor if it has one.
-pub(crate) fn exchange_bytes(
+/// Asks a question about an object; returns the answer, and its descriptor if it has one.
+pub(crate) fn exchange_about(
     address: &Address,
-    question: &[u8],
+    question: &ObjectQuestion,
     timeout: Duration,
-) -> Result<(Vec<u8>, Option<OwnedFd>), ExchangeError> {
-    let exchanged = exchange_bytes_as(own_uid(), address, question, timeout);
-    exchanged.map(|(bytes, passed, _)| (bytes, passed))
+) -> Result<(ObjectAnswer, Option<OwnedFd>), ExchangeError> {
+    match reply_as(own_uid(), address, &Question::Object(question.clone()), timeout)? {
+        (Reply::Object(answer), passed, _) => Ok((answer, passed)),
+        (Reply::Plain(_), ..) => Err(ExchangeError::garbled(address)),
+    }
 }
 
-fn exchange_bytes_as(
+fn reply_as(
     trusted_uid: u32,
     address: &Address,
-    question: &[u8],
+    question: &Question,
     timeout: Duration,
-) -> Result<(Vec<u8>, Option<OwnedFd>, OwnedFd), ExchangeError> {
+) -> Result<(Reply, Option<OwnedFd>, OwnedFd), ExchangeError> {
     let give_up = Instant::now() + timeout;
     let connection = connect(trusted_uid, address, give_up, timeout)?;
-    let asked = ask(&connection, question, give_up);
+    let asked = ask(&connection, &question.encode(), give_up);
     let (bytes, passed) = asked.map_err(|error| failed(address, timeout, error))?;
     if bytes.is_empty() {
         return Err(ExchangeError::NobodyThere { address: address.to_string() });
     }
-    Ok((bytes, passed, connection))
+    let reply = Reply::decode(&bytes).map_err(|_| ExchangeError::garbled(address))?;
+    Ok((reply, passed, connection))
 }
 
 /// Connects to an agent of `trusted_uid`.
@@ -451,7 +451,7 @@ fn ask(
         Err(error) if is_closed(&error) => {}
         Err(error) => return Err(error),
     }
-    let mut answer = [0; ANSWER_BYTES_MAX + 1];
+    let mut answer = [0; Reply::BYTES_MAX + 1];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let received = uninterrupted(|| {

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use landeck_host::agent_thread::{AgentThread, serve_in_thread};
-use landeck_host::objects::{self, ObjectKind, ObjectName};
+use landeck_host::objects::{self, Name, ObjectKind};
 use landeck_host::socket;
 use landeck_memory::{Segment, SegmentPlan, SlotState};
 use landeck_testing::{Random, Watchdog, seed};
@@ -84,7 +84,7 @@ fn assert_serves(segment: &Segment) {
         assert!(Instant::now() < give_up, "it is still there");
         std::thread::yield_now();
     }
-    let name = ObjectName::new("of an honest one").unwrap();
+    let name = Name::new("of an honest one").unwrap();
     let kind = ObjectKind::Semaphore;
     let (object, _memory) = objects::make(own(segment), kind, Some(&name), 4_096, [1, 0]).unwrap();
     objects::close(own(segment), kind, object.number).unwrap();

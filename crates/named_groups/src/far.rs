@@ -11,7 +11,7 @@ use landeck_engine::peers::peer_of;
 use landeck_engine::{Engine, Shared, deadline_ns};
 use landeck_groups::service::{Ask, EntryWord, Phase, State};
 use landeck_host::job_names;
-use landeck_host::objects::{Object, ObjectError, ObjectKind, ObjectName};
+use landeck_host::objects::{Name, Object, ObjectError, ObjectKind};
 use landeck_memory::system::now_ns;
 use landeck_memory::{Operation, SharedArea, WaitRecord, shared_area};
 use landeck_objects::group_log::{GroupLog, peers_of};
@@ -46,7 +46,7 @@ impl Replica {
     }
 
     /// Takes the server's seat of a new group, so that other hosts find it.
-    pub(crate) fn serve_other_hosts(&self, name: &ObjectName) -> Result<()> {
+    pub(crate) fn serve_other_hosts(&self, name: &Name) -> Result<()> {
         let own = self.shared.slot;
         if !self.serves_other_hosts() || self.options.first_server().is_some_and(|slot| slot != own)
         {
@@ -67,7 +67,7 @@ impl Replica {
     pub(crate) fn check_free_elsewhere(
         shared: &Arc<Shared>,
         server_handle: &Arc<ServerHandle>,
-        name: &ObjectName,
+        name: &Name,
     ) -> Result<()> {
         let (segment, kind) = (&shared.segment, ObjectKind::Group);
         if !segment.plan().spans_hosts() {
@@ -93,7 +93,7 @@ impl Replica {
     pub(crate) fn find_elsewhere(
         shared: &Arc<Shared>,
         server_handle: &Arc<ServerHandle>,
-        name: &ObjectName,
+        name: &Name,
     ) -> Result<Arc<Self>> {
         let found = find(shared, name)?;
         let mut copies = server_handle.copies();
@@ -146,7 +146,7 @@ impl Replica {
     /// The replica that begins with the first feed in the inbox.
     fn copied<'a>(
         handles: Handles<'a>,
-        name: &'a ObjectName,
+        name: &'a Name,
         inbox: &Arc<Inbox>,
     ) -> Result<impl FnOnce(ServerClient) -> Arc<Self> + use<'a>> {
         let (shared, _) = handles;
@@ -261,7 +261,7 @@ impl Replica {
         let Some(copy) = self.copy() else { return Ok(()) };
         let _turn = copy.turn();
         let until = now_ns() + SERVER_TIME.as_nanos() as u64;
-        let name = ObjectName::new(&self.name).map_err(ObjectError::from)?;
+        let name = Name::new(&self.name).map_err(ObjectError::from)?;
         loop {
             let link = copy.inbox().link();
             if !link.is_cut || self.has_ended_here() {
@@ -280,12 +280,7 @@ impl Replica {
     }
 
     /// The server that has followed one that is gone; none so far.
-    fn next_server(
-        &self,
-        copy: &LogCopy,
-        name: &ObjectName,
-        before: Link,
-    ) -> Result<Option<Object>> {
+    fn next_server(&self, copy: &LogCopy, name: &Name, before: Link) -> Result<Option<Object>> {
         let home = before.process.host;
         if is_gone(&self.shared, home) {
             let why = "its processes have left, or the host is lost";
@@ -333,7 +328,7 @@ impl Replica {
 }
 
 /// Waits for the first feed of a group's server.
-fn await_opening(shared: &Arc<Shared>, name: &ObjectName, inbox: &Inbox) -> Result<()> {
+fn await_opening(shared: &Arc<Shared>, name: &Name, inbox: &Inbox) -> Result<()> {
     loop {
         let link = inbox.link();
         inbox.follow(&mut *shared.engine.enter()?, 1, 0, false);
@@ -361,7 +356,7 @@ fn await_opening(shared: &Arc<Shared>, name: &ObjectName, inbox: &Inbox) -> Resu
 }
 
 /// Finds a group of another host.
-fn find(shared: &Shared, name: &ObjectName) -> Result<Object> {
+fn find(shared: &Shared, name: &Name) -> Result<Object> {
     let (segment, kind) = (&shared.segment, ObjectKind::Group);
     let found = job_names::find(segment, shared.process(), kind, name)?;
     match found.owner.host.0 == segment.plan().host {

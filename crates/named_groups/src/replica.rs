@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use landeck_engine::Shared;
 use landeck_groups::service::{EntryWord, Outcome, Phase, State};
-use landeck_host::objects::{self, Object, ObjectError, ObjectKind, ObjectName, Use, map};
+use landeck_host::objects::{self, Name, Object, ObjectError, ObjectKind, Use, map};
 use landeck_memory::{Gate, Operation, SharedArea, ThreadMode, WaitRecord};
 use landeck_objects::group_log::{Aside, Claim, Claims, GroupLog, Passed, WaitsFor, peers_of};
 use landeck_wire::HostId;
@@ -95,7 +95,7 @@ impl Replica {
     pub fn create(
         shared: &Arc<Shared>,
         server_handle: &Arc<ServerHandle>,
-        name: &ObjectName,
+        name: &Name,
         options: GroupOptions,
     ) -> Result<Arc<Self>> {
         let options = options.made_by(shared.slot);
@@ -124,7 +124,7 @@ impl Replica {
     pub fn find(
         shared: &Arc<Shared>,
         server_handle: &Arc<ServerHandle>,
-        name: &ObjectName,
+        name: &Name,
     ) -> Result<Arc<Self>> {
         let replica = match objects::open(shared.process(), ObjectKind::Group, name) {
             Err(ObjectError::Unknown { .. }) if shared.segment.plan().spans_hosts() => {
@@ -153,7 +153,7 @@ impl Replica {
     pub(crate) fn has_ended(
         shared: &Arc<Shared>,
         server_handle: &Arc<ServerHandle>,
-        name: &ObjectName,
+        name: &Name,
     ) -> Result<bool> {
         match Self::find(shared, server_handle, name) {
             Ok(_) => Ok(false),
@@ -168,7 +168,7 @@ impl Replica {
     fn open_and_serve(
         shared: &Arc<Shared>,
         server_handle: &Arc<ServerHandle>,
-        name: &ObjectName,
+        name: &Name,
         memory: (Object, OwnedFd),
     ) -> Result<Arc<Self>> {
         let replica = Self::open(shared, server_handle, name, memory)?;
@@ -183,7 +183,7 @@ impl Replica {
     pub(crate) fn open(
         shared: &Arc<Shared>,
         server_handle: &Arc<ServerHandle>,
-        name: &ObjectName,
+        name: &Name,
         (object, file): (Object, OwnedFd),
     ) -> Result<Arc<Self>> {
         let used = Use::new(shared.process(), ObjectKind::Group, object.number);

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use landeck_engine::{Engine, OperationId, Shared};
 use landeck_groups::service::{Ask, Asking, EntryWord, MemberRecord, Outcome, Phase};
-use landeck_host::objects::{self, ObjectError, ObjectKind, ObjectName};
+use landeck_host::objects::{self, Name, ObjectError, ObjectKind};
 use landeck_kernel::{Area, Peer, Received, Started, Wanted};
 use landeck_memory::plain::bytes_of_mut;
 use landeck_memory::{Buffer, Operation, WaitRecord};
@@ -253,7 +253,7 @@ impl Server<'_> {
             }
         }
         self.finish_namesakes(&order.name)?;
-        let name = ObjectName::new(&order.name).map_err(ObjectError::from)?;
+        let name = Name::new(&order.name).map_err(ObjectError::from)?;
         let (shared, process) = (self.shared, self.shared.process());
         let memory = objects::open_number(process, ObjectKind::Group, order.number)?;
         let replica = Replica::open(shared, self.server_handle, &name, memory)?;

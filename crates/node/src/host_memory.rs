@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 
-use landeck_host::objects::{self, Object, ObjectError, ObjectKind, ObjectName};
+use landeck_host::objects::{self, Name, Object, ObjectError, ObjectKind};
 use landeck_memory::Segment;
 
 use crate::job::Job;
@@ -16,7 +16,7 @@ impl Job {
     pub(crate) fn open_memory(
         &self,
         kind: ObjectKind,
-        name: &ObjectName,
+        name: &Name,
     ) -> std::result::Result<(Object, OwnedFd), ObjectError> {
         let segment = &self.shared.segment;
         match objects::open(self.process(), kind, name) {

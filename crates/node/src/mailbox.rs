@@ -42,7 +42,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landeck_host::job_names;
-use landeck_host::objects::{self, Object, ObjectKind, ObjectName};
+use landeck_host::objects::{self, Name, Object, ObjectKind};
 use landeck_kernel::{Area, Failure, Peer, Status, Wanted};
 use landeck_memory::{Buffer, Mark, Operation, WaitRecord};
 use landeck_wire::ProcessId;
@@ -82,7 +82,7 @@ pub struct Mailbox {
     address: MailboxAddress,
     mark: Option<Mark>,
     /// The names under which it is registered, with the agent's numbers.
-    names: Vec<(ObjectName, u64)>,
+    names: Vec<(Name, u64)>,
     availability: Option<Availability>,
     last_poster: Option<ProcessId>,
     /// Processes that are gone with messages that had come in part, of which a call has told.
@@ -143,7 +143,7 @@ impl Job {
     /// or when the agent does not answer; and as [`Job::open_mailbox_by_address`].
     pub fn open_mailbox(&self, name: impl AsRef<[u8]>) -> Result<Outbox> {
         error::call(&self.shared, "open_mailbox", || {
-            let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
+            let name = Name::new(name).map_err(objects::ObjectError::from)?;
             let found = self.find_mailbox(&name)?;
             let [context, place] = found.words;
             let address = MailboxAddress { process: found.owner, context: context as u32, place };
@@ -154,7 +154,7 @@ impl Job {
     /// Finds the mailbox with this name: at the agent, or, in a job on several hosts, at the arbiter.
     pub(crate) fn find_mailbox(
         &self,
-        name: &ObjectName,
+        name: &Name,
     ) -> std::result::Result<Object, objects::ObjectError> {
         let segment = &self.shared.segment;
         match segment.plan().spans_hosts() {
@@ -179,7 +179,7 @@ impl Mailbox {
     pub fn register(&mut self, name: impl AsRef<[u8]>) -> Result<()> {
         let shared = self.shared.clone();
         error::call(&shared, "register", || {
-            let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
+            let name = Name::new(name).map_err(objects::ObjectError::from)?;
             let words = [u64::from(self.address.context), self.address.place];
             let (segment, process) = (&shared.segment, self.address.process);
             let named = match segment.plan().spans_hosts() {
@@ -198,7 +198,7 @@ impl Mailbox {
     pub fn unregister(&mut self, name: impl AsRef<[u8]>) -> Result<()> {
         let shared = self.shared.clone();
         error::call(&shared, "unregister", || {
-            let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
+            let name = Name::new(name).map_err(objects::ObjectError::from)?;
             let Some(at) = self.names.iter().position(|(known, _)| *known == name) else {
                 let (kind, name) = (ObjectKind::Mailbox, name.as_str().to_owned());
                 return Err(objects::ObjectError::Unknown { kind, name }.into());

@@ -19,9 +19,9 @@ use landeck_engine::Shared;
 use landeck_host::address::connect_to_daemon;
 use landeck_kernel::Peer;
 use landeck_transports::lanes::relay::{RelayEnd, RelayStream};
-use landeck_wire::handover::{HANDOVER_BYTES, Handover, RELAY_LANE};
+use landeck_wire::handover::{Handover, RELAY_LANE};
 use landeck_wire::relay::{RELAY_WINDOW, RelayOpening, RelayOutcome, RelayRequest};
-use landeck_wire::{Header, HostId, Kind};
+use landeck_wire::{ControlMessage, Header, HostId, Kind};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, recvmsg, send};
 
@@ -395,7 +395,7 @@ fn is_ready(socket: &impl AsFd, wanted: PollFlags) -> bool {
 
 /// The message of the daemon, and the socket beside it; `None` if the daemon has closed its end or sends something else.
 fn receive(daemon: &OwnedFd) -> io::Result<Option<(Handover, Option<OwnedFd>)>> {
-    let mut bytes = [0; HANDOVER_BYTES + 1];
+    let mut bytes = [0; Handover::BYTES_MAX + 1];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut parts = [IoSliceMut::new(&mut bytes)];
@@ -406,7 +406,7 @@ fn receive(daemon: &OwnedFd) -> io::Result<Option<(Handover, Option<OwnedFd>)>> 
             socket = socket.or(rights.into_iter().next());
         }
     }
-    Ok(Handover::decode(&bytes[..count]).map(|message| (message, socket)))
+    Ok(Handover::decode(&bytes[..count]).ok().map(|message| (message, socket)))
 }
 
 impl std::fmt::Debug for Relay {

@@ -33,7 +33,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use landeck_host::objects::{self, Object, ObjectKind, ObjectName, Use, map};
+use landeck_host::objects::{self, Name, Object, ObjectKind, Use, map};
 use landeck_kernel::Peer;
 use landeck_memory::{GateError, Operation, SharedArea, WaitRecord, fork};
 use landeck_objects::semaphore::{SemaphoreWords, Take, UNITS_MAX};
@@ -70,7 +70,7 @@ impl Job {
     /// answer; [`SemaphoreError::TooManyUnits`].
     pub fn create_semaphore(&self, name: impl AsRef<[u8]>, units: u32) -> Result<Semaphore> {
         error::call(&self.shared, "create_semaphore", || {
-            let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
+            let name = Name::new(name).map_err(objects::ObjectError::from)?;
             self.new_semaphore(Some(&name), units)
         })
     }
@@ -91,7 +91,7 @@ impl Job {
     /// does not answer.
     pub fn open_semaphore(&self, name: impl AsRef<[u8]>) -> Result<Semaphore> {
         error::call(&self.shared, "open_semaphore", || {
-            let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
+            let name = Name::new(name).map_err(objects::ObjectError::from)?;
             let process = self.process();
             Semaphore::of(&self.shared, process, self.open_memory(ObjectKind::Semaphore, &name)?)
         })
@@ -109,7 +109,7 @@ impl Job {
         })
     }
 
-    fn new_semaphore(&self, name: Option<&ObjectName>, units: u32) -> Result<Semaphore> {
+    fn new_semaphore(&self, name: Option<&Name>, units: u32) -> Result<Semaphore> {
         if units > UNITS_MAX {
             return Err(SemaphoreError::TooManyUnits { units }.into());
         }

@@ -27,7 +27,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use landeck_host::objects::{self, Object, ObjectError, ObjectKind, ObjectName, Use, map};
+use landeck_host::objects::{self, Name, Object, ObjectError, ObjectKind, Use, map};
 use landeck_memory::{Bytes, GateError, Plain, SharedArea};
 use landeck_wire::ProcessId;
 
@@ -52,7 +52,7 @@ impl Job {
     /// answer.
     pub fn create_segment(&self, name: impl AsRef<[u8]>, bytes: u64) -> Result<SharedSegment> {
         error::call(&self.shared, "create_segment", || {
-            let name = ObjectName::new(name).map_err(ObjectError::from)?;
+            let name = Name::new(name).map_err(ObjectError::from)?;
             let process = self.process();
             let made = objects::make(process, ObjectKind::Segment, Some(&name), bytes, [0; 2])?;
             SharedSegment::of(process, made)
@@ -79,7 +79,7 @@ impl Job {
     /// agent does not answer.
     pub fn open_segment(&self, name: impl AsRef<[u8]>) -> Result<SharedSegment> {
         error::call(&self.shared, "open_segment", || {
-            let name = ObjectName::new(name).map_err(ObjectError::from)?;
+            let name = Name::new(name).map_err(ObjectError::from)?;
             let process = self.process();
             SharedSegment::of(process, self.open_memory(ObjectKind::Segment, &name)?)
         })

@@ -4,56 +4,36 @@
 //! processes, with the keys of the lane. So a process neither dials nor listens, and never sees a key that is not its
 //! lane's alone.
 //!
-//! ```text
-//!  from the process  1 Hello   slot (32) | incarnation (32) | most lanes (32; 0: no limit)
-//!                    2 Want    far process (32)
-//!                    3 Broken  far process (32) | lane (32) | system error (32)
-//!                    4 Numbers
-//!                    7 Relay   slot (32) | incarnation (32) | host number (32)
-//!                   10 Granted far process (32) | position (64)
-//!                   11 Room
-//!                   13 Silent  far process (32) | lane (32) | flags (32) | silence (32) | unsent bytes (64)
-//!                   14 Left
-//!  from the daemon   5 Lane    far process (32) | lane (32) | cipher (32) | key to send (256) | key to receive (256)
-//!                              with the socket beside it
-//!                    6 Unreachable  far process (32)
-//!                    8 Relayed host number (32) | 0 (32) | cipher (32) | keys as those of a lane, socket beside it
-//!                    9 NoRelay host number (32)
-//!                   12 Welcome silence (32)
-//! ```
-//!
-//! A far process goes by its place in the segment's table of far processes. Every message has the same length.
+//! A far process goes by its place in the segment's table of far processes. A message is at most
+//! [`Handover::BYTES_MAX`](ControlMessage::BYTES_MAX) bytes long.
 //!
 //! `Relay` comes first on a connection of its own, without `Hello`, for the regions of that host. The answer is a `Lane`,
 //! or `Unreachable`, with the number of the host in the place of a far process. A `Welcome` comes before, and a `Silent` may
-//! go before the question. Behind a `Hello` it is for messages, and
-//! the answer is `Relayed` or `NoRelay`. A `Broken` with the number [`RELAY_LANE`] tells of the connection to the relay of
-//! that process's host. `Silent` is a `Broken` of a connection that has carried nothing for as long as `Welcome` allows, in
-//! milliseconds; its flags say that it did so from its beginning (1), and that others before it did (2). `Granted` and `Room` are for the relay of the process's own host: it may bring
-//! further frames of a far process, and the process's ring has room again.
+//! go before the question. Behind a `Hello` it is for messages, and the answer is `Relayed` or `NoRelay`. A `Broken` with the
+//! number [`RELAY_LANE`] tells of the connection to the relay of that process's host. `Silent` is a `Broken` of a connection
+//! that has carried nothing for as long as `Welcome` allows. `Granted` and `Room` are for the relay of the process's own
+//! host: it may bring further frames of a far process, and the process's ring has room again.
 
-use crate::preamble::word;
+use serde::{Deserialize, Serialize};
 
-/// The length of every message.
-pub const HANDOVER_BYTES: usize = 88;
+use crate::control::ControlMessage;
 
 /// The number by which a process reports the connection to a relay in the place of a lane's. No lane has it.
 pub const RELAY_LANE: u32 = u32::MAX;
 
 /// The way in which the frames of a lane are protected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cipher {
     /// Frames are in clear.
-    Plain = 0,
+    Plain,
     /// AES-256-GCM.
-    Aes256Gcm = 1,
+    Aes256Gcm,
     /// ChaCha20-Poly1305.
-    ChaCha20Poly1305 = 2,
+    ChaCha20Poly1305,
 }
 
 /// The keys of one lane, as one of its two ends has them.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaneKeys {
     /// The way in which frames are protected.
     pub cipher: Cipher,
@@ -70,7 +50,7 @@ impl std::fmt::Debug for LaneKeys {
 }
 
 /// The silence of a connection that was given up for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaneSilence {
     /// How long nothing was acknowledged, in milliseconds.
     pub silent_ms: u32,
@@ -83,7 +63,7 @@ pub struct LaneSilence {
 }
 
 /// A message between a process and its daemon.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Handover {
     /// The process names itself, first of all.
     Hello {
@@ -178,111 +158,9 @@ pub enum Handover {
     },
 }
 
-impl Handover {
-    /// Encodes the message.
-    #[must_use]
-    pub fn encode(&self) -> [u8; HANDOVER_BYTES] {
-        let mut bytes = [0; HANDOVER_BYTES];
-        let mut put = |words: &[u32]| {
-            for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
-                place.copy_from_slice(&word.to_le_bytes());
-            }
-        };
-        match self {
-            Self::Hello { slot, incarnation, lanes_max } => {
-                put(&[1, *slot, *incarnation, *lanes_max]);
-            }
-            Self::Want { far } => put(&[2, *far]),
-            Self::Broken { far, incarnation, lane, errno } => {
-                put(&[3, *far, *lane, errno.cast_unsigned(), *incarnation]);
-            }
-            Self::Silent { far, lane, silence } => {
-                let LaneSilence { silent_ms, unsent_bytes, is_from_begin, is_hopeless } = *silence;
-                let flags = u32::from(is_from_begin) | u32::from(is_hopeless) << 1;
-                let (low, high) = (unsent_bytes as u32, (unsent_bytes >> 32) as u32);
-                put(&[13, *far, *lane, flags, silent_ms, low, high]);
-            }
-            Self::Numbers => put(&[4]),
-            Self::Lane { far, incarnation, lane, keys } => {
-                put(&[5, *far, *lane, keys.cipher as u32]);
-                put_keys(&mut bytes, keys);
-                bytes[80..84].copy_from_slice(&incarnation.to_le_bytes());
-            }
-            Self::Relayed { host, keys } => {
-                put(&[8, *host, 0, keys.cipher as u32]);
-                put_keys(&mut bytes, keys);
-            }
-            Self::NoRelay { host } => put(&[9, *host]),
-            Self::Granted { far, incarnation, position } => {
-                put(&[10, *far, *position as u32, (*position >> 32) as u32, *incarnation]);
-            }
-            Self::Room => put(&[11]),
-            Self::Welcome { silence_ms } => put(&[12, *silence_ms]),
-            Self::Left => put(&[14]),
-            Self::Unreachable { far } => put(&[6, *far]),
-            Self::Relay { slot, incarnation, host } => put(&[7, *slot, *incarnation, *host]),
-        }
-        bytes
-    }
-
-    /// Decodes a message; `None` if no process and no daemon writes such bytes.
-    #[must_use]
-    pub fn decode(bytes: &[u8]) -> Option<Self> {
-        if bytes.len() != HANDOVER_BYTES {
-            return None;
-        }
-        let [first, second, third] = [4, 8, 12].map(|at| word(bytes, at));
-        let key = |at: usize| std::array::from_fn(|byte| bytes[at + byte]);
-        Some(match word(bytes, 0) {
-            1 => Self::Hello { slot: first, incarnation: second, lanes_max: third },
-            2 => Self::Want { far: first },
-            3 => Self::Broken {
-                far: first,
-                incarnation: word(bytes, 16),
-                lane: second,
-                errno: third.cast_signed(),
-            },
-            4 => Self::Numbers,
-            message @ (5 | 8) => {
-                let cipher = match third {
-                    0 => Cipher::Plain,
-                    1 => Cipher::Aes256Gcm,
-                    2 => Cipher::ChaCha20Poly1305,
-                    _ => return None,
-                };
-                let keys = LaneKeys { cipher, send: key(16), receive: key(48) };
-                match message {
-                    5 => {
-                        Self::Lane { far: first, incarnation: word(bytes, 80), lane: second, keys }
-                    }
-                    _ => Self::Relayed { host: first, keys },
-                }
-            }
-            6 => Self::Unreachable { far: first },
-            7 => Self::Relay { slot: first, incarnation: second, host: third },
-            9 => Self::NoRelay { host: first },
-            10 => {
-                let position = u64::from(second) | u64::from(third) << 32;
-                Self::Granted { far: first, incarnation: word(bytes, 16), position }
-            }
-            11 => Self::Room,
-            12 => Self::Welcome { silence_ms: first },
-            13 if third < 4 => {
-                let [silent_ms, low, high] = [16, 20, 24].map(|at| word(bytes, at));
-                let unsent_bytes = u64::from(low) | u64::from(high) << 32;
-                let (is_from_begin, is_hopeless) = (third & 1 != 0, third & 2 != 0);
-                let silence = LaneSilence { silent_ms, unsent_bytes, is_from_begin, is_hopeless };
-                Self::Silent { far: first, lane: second, silence }
-            }
-            14 => Self::Left,
-            _ => return None,
-        })
-    }
-}
-
-fn put_keys(bytes: &mut [u8; HANDOVER_BYTES], keys: &LaneKeys) {
-    bytes[16..48].copy_from_slice(&keys.send);
-    bytes[48..80].copy_from_slice(&keys.receive);
+impl ControlMessage for Handover {
+    const NAME: &'static str = "a message between a process and its daemon";
+    const BYTES_MAX: usize = 88;
 }
 
 #[cfg(test)]
@@ -298,7 +176,12 @@ mod tests {
             Handover::Broken { far: 7, incarnation: 3, lane: 2, errno: -104 },
             Handover::Numbers,
             Handover::Relay { slot: 1, incarnation: 2, host: 3 },
-            Handover::Lane { far: 7, incarnation: 2, lane: 3, keys: keys.clone() },
+            Handover::Lane {
+                far: u32::MAX,
+                incarnation: u32::MAX,
+                lane: u32::MAX,
+                keys: keys.clone(),
+            },
             Handover::Lane {
                 far: 7,
                 incarnation: 1,
@@ -323,16 +206,24 @@ mod tests {
             Handover::Relayed { host: 2, keys },
             Handover::NoRelay { host: 2 },
         ] {
-            assert_eq!(Handover::decode(&message.encode()), Some(message));
+            assert_eq!(Handover::decode(&message.encode()), Ok(message));
         }
     }
 
     #[test]
     fn other_bytes_are_refused() {
-        assert_eq!(Handover::decode(&[1; 87]), None);
-        assert_eq!(Handover::decode(&[9; HANDOVER_BYTES]), None);
-        let mut lane = Handover::Want { far: 0 }.encode();
-        (lane[0], lane[12]) = (5, 3);
-        assert_eq!(Handover::decode(&lane), None, "an unknown cipher");
+        assert!(Handover::decode(&[1; Handover::BYTES_MAX + 1]).is_err());
+        assert!(Handover::decode(&[15]).is_err(), "an unknown message");
+        let keys = LaneKeys { cipher: Cipher::ChaCha20Poly1305, send: [1; 32], receive: [2; 32] };
+        let mut relayed = Handover::Relayed { host: 2, keys }.encode();
+        assert!(Handover::decode(&relayed[..relayed.len() - 1]).is_err(), "a key is cut off");
+        relayed[2] += 1;
+        assert!(Handover::decode(&relayed).is_err(), "an unknown cipher");
+    }
+
+    #[test]
+    fn keys_are_not_shown() {
+        let keys = LaneKeys { cipher: Cipher::Plain, send: [213; 32], receive: [213; 32] };
+        assert!(!format!("{:?}", Handover::Relayed { host: 2, keys }).contains("213"));
     }
 }

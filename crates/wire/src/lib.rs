@@ -5,6 +5,7 @@
 //!
 //! | module | content |
 //! |---|---|
+//! | [`control`] | messages that are Rust values of one release |
 //! | [`identity`] | hosts, processes, mailboxes, members, contexts |
 //! | [`header`] | the 16 bytes in front of every message |
 //! | [`descriptor`] | references to data that did not travel with their header |
@@ -18,6 +19,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod control;
 pub mod descriptor;
 pub mod handover;
 pub mod header;
@@ -29,6 +31,7 @@ pub mod relayed;
 pub mod way;
 pub mod word;
 
+pub use control::{ControlError, ControlMessage};
 pub use descriptor::{REFERENCE_BYTES, Reference, ReferenceError};
 pub use header::{Class, Flags, HEADER_BYTES, Header, HeaderError, Kind, POSITION_BYTES};
 pub use identity::{

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use landeck::thread::THREAD_NAME_BYTES_MAX;
 use landeck::unstable::arithmetic::Operation;
-use landeck::unstable::host::objects::OBJECT_NAME_BYTES_MAX;
+use landeck::unstable::host::objects::NAME_BYTES_MAX;
 use landeck_c_boundary::{StringError, pointer, string};
 
 use crate::errors;
@@ -24,7 +24,7 @@ pub(crate) unsafe fn name<'a>(
     start: *const c_char,
 ) -> Result<&'a [u8], Mistake> {
     // SAFETY: the caller's promise.
-    unsafe { name_within(argument, start, OBJECT_NAME_BYTES_MAX) }
+    unsafe { name_within(argument, start, NAME_BYTES_MAX) }
 }
 
 /// A name, or `None` for a null pointer.

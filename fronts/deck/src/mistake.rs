@@ -7,7 +7,7 @@ use landeck::unstable::arithmetic::ReductionError;
 use landeck::unstable::host::attach::AttachError;
 use landeck::unstable::memory::GateError;
 use landeck::{
-    Error, ErrorKind, GroupError, MailboxError, MessageError, ObjectError, ObjectNameError,
+    Error, ErrorKind, GroupError, MailboxError, MessageError, NameError, ObjectError,
     SemaphoreError,
 };
 use landeck_c_boundary::{HandleError, NoRoom, PointerError, StringError};
@@ -226,10 +226,10 @@ fn code_of_group(error: &GroupError) -> c_int {
 fn code_of_object(error: &ObjectError) -> c_int {
     match error {
         ObjectError::Name(error) => match error {
-            ObjectNameError::Empty => errors::NAMEEMPTY,
-            ObjectNameError::TooLong(_) => errors::NAMELONG,
-            ObjectNameError::NotUtf8(_) => errors::NAMEUTF8,
-            ObjectNameError::Control(_) => errors::NAMECONTROL,
+            NameError::Empty => errors::NAMEEMPTY,
+            NameError::TooLong(_) => errors::NAMELONG,
+            NameError::NotUtf8(_) => errors::NAMEUTF8,
+            NameError::Control(_) => errors::NAMECONTROL,
             _ => errors::SYSTEM,
         },
         ObjectError::Exchange(_) | ObjectError::Refused { .. } => errors::AGENT,

@@ -1,7 +1,7 @@
 //! The messages of other daemons.
 
 use landeck_trust::KeyHash;
-use landeck_wire::{JobId, ProcessId};
+use landeck_wire::{ControlMessage, JobId, ProcessId};
 
 use super::*;
 use crate::pictures::picture_message;
@@ -20,13 +20,13 @@ impl Hub {
                     self.heard(beat);
                 }
             }
-            EnvelopeClass::Job | EnvelopeClass::Bulk => match postcard::from_bytes(content) {
+            EnvelopeClass::Job | EnvelopeClass::Bulk => match JobMessage::decode(content) {
                 Ok(message) => self.inbox.push_back(Incoming::Message(from, message)),
-                Err(_) => self.distrust(from, "a message of a job"),
+                Err(_) => self.distrust(from, JobMessage::NAME),
             },
             EnvelopeClass::Daemon => match DaemonMessage::decode(content) {
-                Some(message) => self.message(from, message),
-                None => self.distrust(from, "a message"),
+                Ok(message) => self.message(from, message),
+                Err(_) => self.distrust(from, DaemonMessage::NAME),
             },
             EnvelopeClass::Probe | EnvelopeClass::Receipt => {}
         }
@@ -113,7 +113,7 @@ impl Hub {
                 Vec::new()
             }
             _ => {
-                self.distrust(from, "a message");
+                self.distrust(from, DaemonMessage::NAME);
                 Vec::new()
             }
         };
@@ -153,7 +153,7 @@ impl Hub {
     /// Takes the content of a caller that is no member: it must be a request to join.
     pub(super) fn guest(&mut self, trunk: u64, key: KeyHash, content: &[u8]) {
         let answer = match DaemonMessage::decode(content) {
-            Some(DaemonMessage::Join { secret, name, incarnation, port, addresses, facts }) => {
+            Ok(DaemonMessage::Join { secret, name, incarnation, port, addresses, facts }) => {
                 let addresses = addresses.iter().map(|address| SocketAddr::new(*address, port));
                 self.admit_guest(&secret, name, (key, incarnation), addresses.collect(), &facts)
             }

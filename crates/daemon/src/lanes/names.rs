@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use landeck_groups::door::{ObjectQuestion, Reply};
 use landeck_groups::hosts::NameAnswer;
-use landeck_host::job_names::{decode_question, encode_answer};
-use landeck_wire::HostId;
+use landeck_host::job_names::{answer_of, understand};
+use landeck_wire::{ControlMessage, HostId};
 
 use super::{LaneTools, Lanes, LanesEvent};
 
@@ -22,12 +23,12 @@ impl Lanes {
         &mut self,
         tools: &LaneTools,
         token: u64,
-        bytes: &[u8],
+        question: ObjectQuestion,
     ) -> Result<(), ()> {
         let Some(one) = self.residents.get(&token) else { return Ok(()) };
         let job = one.job;
         let part = tools.parts.get(job).ok_or(())?;
-        let (process, question) = decode_question(&part.segment, bytes).ok_or(())?;
+        let (process, question) = understand(&part.segment, question).ok_or(())?;
         self.names.last += 1;
         let request = self.names.last;
         self.names.waiting.insert(request, (token, part.host_id()));
@@ -42,9 +43,9 @@ impl Lanes {
 
     /// The arbiter has answered a question.
     pub(crate) fn name_answered(&mut self, tools: &LaneTools, request: u64, answer: NameAnswer) {
-        let Some((token, host)) = self.names.waiting.remove(&request) else { return };
+        let Some((token, _)) = self.names.waiting.remove(&request) else { return };
         let Some(one) = self.residents.get_mut(&token) else { return };
-        let bytes = encode_answer(host, &answer);
+        let bytes = Reply::Object(answer_of(&answer)).encode();
         if one.socket.send_bytes(tools.reactor, token, bytes, None).is_err() {
             self.leave(token);
         }

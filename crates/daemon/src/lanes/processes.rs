@@ -108,7 +108,7 @@ impl Lanes {
         for message in messages {
             let taken = match message {
                 FromProcess::Handover(message) => self.asked(tools, token, &message),
-                FromProcess::Name(bytes) => self.name_asked(tools, token, &bytes),
+                FromProcess::Name(question) => self.name_asked(tools, token, question),
             };
             if taken.is_err() {
                 return self.leave(token);

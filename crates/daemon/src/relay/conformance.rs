@@ -10,9 +10,9 @@ use landeck_channel::conformance::Network;
 use landeck_channel::{BrokenPeer, Channel, Peer, SendError, Sink, Verdict};
 use landeck_memory::{Bytes, FarProcess, FarRecord, Segment, SegmentPlan, SlotRecord, SlotState};
 use landeck_transports::Lanes;
-use landeck_wire::handover::{Cipher, HANDOVER_BYTES, Handover, LaneKeys};
+use landeck_wire::handover::{Cipher, Handover, LaneKeys};
 use landeck_wire::way::PathWish;
-use landeck_wire::{Header, HostId, HostNumber, Incarnation, ProcessId, Slot};
+use landeck_wire::{ControlMessage, Header, HostId, HostNumber, Incarnation, ProcessId, Slot};
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags,
     SocketType, recv, send, sendmsg, socketpair,
@@ -170,7 +170,7 @@ impl RelayedHosts {
 
     pub(super) fn hear(&self, number: u32) -> Option<Handover> {
         let socket = self.hosts[number as usize].daemon.as_ref()?;
-        let mut bytes = [0; HANDOVER_BYTES];
+        let mut bytes = [0; Handover::BYTES_MAX];
         match recv(socket, &mut bytes[..], RecvFlags::DONTWAIT) {
             Ok((_, count @ 1..)) => Some(Handover::decode(&bytes[..count]).unwrap()),
             _ => None,

@@ -5,9 +5,9 @@ use std::mem::MaybeUninit;
 
 use landeck_memory::{FarProcess, FarRecord, Segment, SegmentPlan, SlotRecord, SlotState};
 use landeck_testing::Watchdog;
-use landeck_wire::handover::{Cipher, HANDOVER_BYTES, Handover, LaneKeys};
+use landeck_wire::handover::{Cipher, Handover, LaneKeys};
 use landeck_wire::word::ProcessEnd;
-use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+use landeck_wire::{ControlMessage, HostId, Incarnation, ProcessId, Slot};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix,
@@ -87,7 +87,7 @@ impl Process {
     }
 
     fn hear(&self) -> IoResult<(Option<Handover>, Option<OwnedFd>)> {
-        let mut bytes = [0; HANDOVER_BYTES];
+        let mut bytes = [0; Handover::BYTES_MAX];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let flags = RecvFlags::CMSG_CLOEXEC;
@@ -99,7 +99,7 @@ impl Process {
                 passed = sockets.next();
             }
         }
-        Ok((Handover::decode(&bytes[..length]), passed))
+        Ok((Handover::decode(&bytes[..length]).ok(), passed))
     }
 
     /// The first lane, and the daemon's welcome before or behind it. A socket that is closed with something unread loses what

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use landeck_trust::KeyHash;
-use landeck_wire::HostNumber;
+use landeck_wire::{ControlMessage, HostNumber};
 
 use super::{Attempt, SECRET_LABEL, Trunks, TrunksEvent, Use};
 use crate::envelope::{Envelope, EnvelopeClass, HOPS_MAX};
@@ -146,7 +146,7 @@ impl Trunks {
         let link = self.links.get_mut(&host).ok_or(TrunkError::Order)?;
         match envelope.class {
             EnvelopeClass::Receipt => {
-                let receipt = Receipt::decode(&content).ok_or(TrunkError::Order)?;
+                let receipt = Receipt::decode(&content).map_err(|_| TrunkError::Order)?;
                 if link.confirm(receipt) { Ok(()) } else { Err(TrunkError::Order) }
             }
             EnvelopeClass::Heartbeat => {

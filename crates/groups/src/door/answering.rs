@@ -5,9 +5,10 @@ use std::time::Duration;
 use landeck_wire::ProcessId;
 
 use super::keeper::Keeper;
+use super::name::Name;
 use super::object::{ObjectAnswer, ObjectQuestion};
-use super::question::{Answer, PublicName, Published, Question};
-use super::steps::{Action, Listener, Listening, Memory, Reply, Visitor};
+use super::question::{Answer, Published, Question, Reply};
+use super::steps::{Action, Listener, Listening, Memory, Visitor};
 use super::verdict::Verdict;
 use super::{Door, Standing};
 use crate::membership::{Membership, Presence};
@@ -35,7 +36,7 @@ pub(super) enum Pending {
 pub(super) struct Publication {
     process: ProcessId,
     context: u32,
-    name: PublicName,
+    name: Name,
 }
 
 impl Door {
@@ -68,7 +69,7 @@ impl Door {
             }
             (Question::LookUp, Some(listener)) => match self.names.at(listener) {
                 Some(published) => {
-                    let bare = Answer::bare(self.host, Verdict::Granted);
+                    let bare = Answer::bare(Verdict::Granted);
                     self.reply(visitor, Answer { published, ..bare });
                 }
                 None => self.close(visitor), // as if it had come too late
@@ -79,6 +80,7 @@ impl Door {
             (Question::Unpublish { process, name }, None) => {
                 self.unpublish(visitor, process, &name);
             }
+            (Question::Object(question), _) => self.about_object(membership, visitor, question),
             _ => self.refuse(visitor, Verdict::Senseless),
         }
     }
@@ -96,9 +98,9 @@ impl Door {
     /// The refusal of a publication; `None` if it is possible now.
     fn not_published(&self, membership: &Membership, wanted: &Publication) -> Option<Answer> {
         if membership.is_alive(wanted.process) {
-            self.names.refusal(self.host, &wanted.name)
+            self.names.refusal(&wanted.name)
         } else {
-            Some(Answer::bare(self.host, Verdict::NotAlive))
+            Some(Answer::bare(Verdict::NotAlive))
         }
     }
 
@@ -122,7 +124,7 @@ impl Door {
                 let pid = membership.record(process.slot).pid;
                 let published = Published { process, pid, context };
                 self.names.publish(listener, name, published);
-                let granted = Answer::bare(self.host, Verdict::Granted);
+                let granted = Answer::bare(Verdict::Granted);
                 self.reply(visitor, Answer { published, ..granted });
             }
             Listening::InUse => self.refuse(visitor, Verdict::InUse),
@@ -137,7 +139,7 @@ impl Door {
         }
     }
 
-    fn unpublish(&mut self, visitor: Visitor, process: ProcessId, name: &PublicName) {
+    fn unpublish(&mut self, visitor: Visitor, process: ProcessId, name: &Name) {
         let verdict = match self.names.take_back(process, name) {
             Ok(listener) => {
                 self.actions.push(Action::Deafen(listener));
@@ -172,7 +174,7 @@ impl Door {
                 self.answer_about_object(membership, visitor, question, made);
             }
             (Some(Pending::Observe), Some(segment)) => {
-                let answer = Answer::bare(self.host, Verdict::Granted);
+                let answer = Answer::bare(Verdict::Granted);
                 self.end(visitor, Reply::Plain(answer), Some(segment));
                 self.actions.push(Action::Release(segment));
             }
@@ -195,7 +197,7 @@ impl Door {
             self.keeper.answer(question, pid, made)
         } else {
             self.actions.extend(made.map(Action::Release));
-            (ObjectAnswer::bare(process.host, Verdict::NotAlive), None)
+            (ObjectAnswer::bare(Verdict::NotAlive), None)
         };
         self.end(visitor, Reply::Object(answer), memory);
     }
@@ -245,7 +247,7 @@ impl Door {
             return self.refuse(visitor, Verdict::Taken);
         }
         self.stand(visitor, Standing::Below { process });
-        let answer = Answer::bare(self.host, Verdict::Granted);
+        let answer = Answer::bare(Verdict::Granted);
         self.actions.extend([Action::Found { slot, pid }, Action::Watch { visitor, answer }]);
     }
 
@@ -272,7 +274,7 @@ impl Door {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{HOST, House, about, answer, name, process, publish};
+    use super::super::tests::{House, about, answer, name, process, publish};
     use super::super::*;
     use crate::membership::{Presence, State};
     use landeck_wire::{Incarnation, Slot};
@@ -421,7 +423,7 @@ mod tests {
             assert_eq!(answer(&found(of, pid, presence).1).verdict, verdict, "{of} {presence:?}");
         }
         let (visitor, actions) = found(process(0), 300, Presence::Attached);
-        let granted = Answer::bare(HOST, Verdict::Granted);
+        let granted = Answer::bare(Verdict::Granted);
         assert_eq!(actions, [Action::Watch { visitor, answer: granted }]);
         let (_, second) = found(process(0), 301, Presence::Attached);
         assert_eq!(answer(&second).verdict, Verdict::Taken);
@@ -456,7 +458,7 @@ mod tests {
         let (visitor, actions) = house.asks(None, &Question::Observe);
         assert_eq!(actions, [Action::Expose { visitor }]);
         let memory = Some(Memory(50));
-        let reply = Reply::Plain(Answer::bare(HOST, Verdict::Granted));
+        let reply = Reply::Plain(Answer::bare(Verdict::Granted));
         let shown = [Action::Answer { visitor, reply, memory }, Action::Release(Memory(50))];
         assert_eq!(house.tell(Input::Provided { visitor, memory }), shown);
         let (visitor, _) = house.asks(None, &Question::Observe);

@@ -6,7 +6,8 @@ use std::ops::Bound;
 
 use landeck_wire::{HostId, ProcessId};
 
-use super::object::{Asked, Object, ObjectAnswer, ObjectKind, ObjectName, ObjectQuestion};
+use super::name::Name;
+use super::object::{Asked, Object, ObjectAnswer, ObjectKind, ObjectQuestion};
 use super::steps::Memory;
 use super::verdict::{KEPT_MAX, Verdict};
 
@@ -27,7 +28,7 @@ pub(super) struct Keeper {
 #[derive(Clone, Debug)]
 struct Kept {
     kind: ObjectKind,
-    name: Option<ObjectName>,
+    name: Option<Name>,
     object: Object,
     /// The memory; `None` for a mailbox.
     memory: Option<Memory>,
@@ -54,7 +55,7 @@ impl Keeper {
         pid: u32,
         made: Option<Memory>,
     ) -> (ObjectAnswer, Option<Memory>) {
-        let bare = |verdict| (ObjectAnswer::bare(question.process.host, verdict), None);
+        let bare = |verdict| (ObjectAnswer::bare(verdict), None);
         let is_mailbox = question.kind == ObjectKind::Mailbox;
         match (question.asked, is_mailbox) {
             (Asked::Name, true) if question.name.is_some() => self.make(question, pid, None),
@@ -101,7 +102,7 @@ impl Keeper {
         memory: Option<Memory>,
     ) -> (ObjectAnswer, Option<Memory>) {
         let ObjectQuestion { kind, process, bytes, words, name, .. } = question;
-        let bare = |verdict| ObjectAnswer::bare(process.host, verdict);
+        let bare = |verdict| ObjectAnswer::bare(verdict);
         if let Some(present) = name.as_ref().and_then(|name| self.named(kind, name)) {
             let object = present.object;
             self.released.extend(memory);
@@ -119,7 +120,7 @@ impl Keeper {
     }
 
     fn open(&mut self, question: &ObjectQuestion) -> (ObjectAnswer, Option<Memory>) {
-        let bare = |verdict| ObjectAnswer::bare(question.process.host, verdict);
+        let bare = |verdict| ObjectAnswer::bare(verdict);
         let number = match &question.name {
             Some(name) => self.named(question.kind, name).map_or(0, |kept| kept.object.number),
             None => question.number,
@@ -168,7 +169,7 @@ impl Keeper {
     fn next(&self, question: &ObjectQuestion) -> ObjectAnswer {
         let mut behind = self.kept.range((Bound::Excluded(question.number), Bound::Unbounded));
         let next = behind.find(|(_, kept)| kept.kind == question.kind);
-        let bare = |verdict| ObjectAnswer::bare(question.process.host, verdict);
+        let bare = |verdict| ObjectAnswer::bare(verdict);
         match next {
             Some((_, kept)) => {
                 let (object, name) = (kept.object, kept.name.clone());
@@ -178,7 +179,7 @@ impl Keeper {
         }
     }
 
-    fn named(&self, kind: ObjectKind, name: &ObjectName) -> Option<&Kept> {
+    fn named(&self, kind: ObjectKind, name: &Name) -> Option<&Kept> {
         self.kept.values().find(|kept| kept.kind == kind && kept.name.as_ref() == Some(name))
     }
 }
@@ -217,7 +218,7 @@ mod tests {
     }
 
     fn question(slot: u32, kind: ObjectKind, asked: Asked, name: &str) -> ObjectQuestion {
-        let name = (!name.is_empty()).then(|| ObjectName::new(name).unwrap());
+        let name = (!name.is_empty()).then(|| Name::new(name).unwrap());
         ObjectQuestion {
             asked,
             kind,

@@ -19,31 +19,27 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use landeck_wire::{HostId, ProcessId};
+use landeck_wire::{ControlMessage, HostId, ProcessId};
 
 use self::answering::Pending;
 use self::keeper::Keeper;
+pub use self::name::{NAME_BYTES_MAX, Name, NameError};
 use self::names::Names;
-pub use self::object::{
-    Asked, OBJECT_NAME_BYTES_MAX, OBJECT_QUESTION_BYTES, Object, ObjectAnswer, ObjectKind,
-    ObjectName, ObjectNameError, ObjectQuestion,
-};
-pub use self::question::{Answer, NAME_BYTES_MAX, NameError, PublicName, Published, Question};
-pub use self::steps::{Action, Input, Listener, Listening, Memory, Reply, Visitor};
+pub use self::object::{Asked, Object, ObjectAnswer, ObjectKind, ObjectQuestion};
+pub use self::question::{Answer, Published, Question, Reply};
+pub use self::steps::{Action, Input, Listener, Listening, Memory, Visitor};
 pub use self::verdict::{KEPT_MAX, NAMES_MAX, Verdict};
 use crate::membership::{Membership, Refusal};
 
 mod answering;
-mod format;
 mod keeper;
+mod name;
 mod names;
 mod object;
 mod question;
 mod steps;
 mod verdict;
 
-/// The length of the longest question.
-pub const QUESTION_BYTES_MAX: usize = OBJECT_QUESTION_BYTES;
 /// The time for a question after connecting.
 const QUESTION_TIME: Duration = Duration::from_secs(2);
 /// How long a visitor waits for a slot until all processes have checked whether they need its contents.
@@ -56,7 +52,6 @@ pub const VISITORS_BEYOND_SLOTS: usize = 32;
 /// The door's state machine.
 #[derive(Clone, Debug)]
 pub struct Door {
-    host: HostId,
     trusted_uid: u32,
     visitors_max: usize,
     visitors: BTreeMap<Visitor, Visit>,
@@ -99,7 +94,6 @@ impl Door {
     /// Creates the door of a host's job with so many slots, for visitors of this user.
     pub fn new(host: HostId, slots: u32, trusted_uid: u32) -> Self {
         Self {
-            host,
             trusted_uid,
             visitors_max: slots as usize + VISITORS_BEYOND_SLOTS,
             visitors: BTreeMap::new(),
@@ -156,7 +150,7 @@ impl Door {
             self.actions.push(Action::Close { visitor });
         } else if self.visitors.len() >= self.visitors_max {
             // It gets an answer if it reads one, and is forgotten in any case.
-            let reply = Reply::Plain(Answer::bare(self.host, Verdict::TooMany));
+            let reply = Reply::Plain(Answer::bare(Verdict::TooMany));
             self.actions.push(Action::Answer { visitor, reply, memory: None });
         } else {
             let standing = Standing::Asking { until: now + QUESTION_TIME };
@@ -171,12 +165,9 @@ impl Door {
             return self.close(visitor);
         }
         let (pid, by) = (visit.pid, visit.by);
-        if let Some(question) = ObjectQuestion::decode(bytes, self.host) {
-            return self.about_object(membership, visitor, question);
-        }
-        match Question::decode(bytes, self.host) {
-            Some(question) => self.asked(membership, visitor, pid, by, question),
-            None => self.refuse(visitor, Verdict::Senseless),
+        match Question::decode(bytes) {
+            Ok(question) => self.asked(membership, visitor, pid, by, question),
+            Err(_) => self.refuse(visitor, Verdict::Senseless),
         }
     }
 
@@ -187,7 +178,7 @@ impl Door {
             return self.actions.push(Action::Left { process });
         };
         visit.standing = Standing::Inside { process };
-        let mut answer = Answer { joined: process, ..Answer::bare(self.host, Verdict::Granted) };
+        let mut answer = Answer { joined: process, ..Answer::bare(Verdict::Granted) };
         if let Some(published) = visit.by.and_then(|listener| self.names.at(listener)) {
             answer.published = published;
         }
@@ -238,7 +229,7 @@ impl Door {
 
     /// Answers with a verdict alone, and closes.
     fn refuse(&mut self, visitor: Visitor, verdict: Verdict) {
-        self.reply(visitor, Answer::bare(self.host, verdict));
+        self.reply(visitor, Answer::bare(verdict));
     }
 
     fn reply(&mut self, visitor: Visitor, answer: Answer) {
@@ -289,8 +280,8 @@ mod tests {
         ProcessId { host: HOST, slot: Slot(slot), incarnation: Incarnation(1) }
     }
 
-    pub(super) fn name(text: &str) -> PublicName {
-        PublicName::new(text).unwrap()
+    pub(super) fn name(text: &str) -> Name {
+        Name::new(text).unwrap()
     }
 
     pub(super) fn publish(slot: u32, text: &str) -> Question {
@@ -396,8 +387,7 @@ mod tests {
         }
 
         pub(super) fn asks_about(&mut self, question: &ObjectQuestion) -> (Visitor, Vec<Action>) {
-            let visitor = self.comes(200, None);
-            (visitor, self.says(visitor, &question.encode()))
+            self.asks(None, &Question::Object(question.clone()))
         }
 
         /// Publishes a name, with a socket of this number.
@@ -428,7 +418,7 @@ mod tests {
         let mut house = House::new();
         let join = Question::Join { wanted: None };
         let (guest, actions) = house.asks(None, &join);
-        let granted = Answer { joined: process(2), ..Answer::bare(HOST, Verdict::Granted) };
+        let granted = Answer { joined: process(2), ..Answer::bare(Verdict::Granted) };
         assert_eq!(actions, [Action::Admit { visitor: guest, answer: granted }]);
         assert!(!house.door.may_ask(guest));
         let again = Input::Admitted { visitor: guest, process: process(1) };
@@ -506,29 +496,30 @@ mod tests {
         house.publishes(&publish(0, "name"), 50);
         let plain = publish(0, "name").encode();
         let with = |at: usize, byte: u8| {
-            let mut bytes = plain;
+            let mut bytes = plain.clone();
             bytes[at] = byte;
-            bytes.to_vec()
+            bytes
         };
-        let about = about(0, Asked::Open, 1).encode();
+        let about = Question::Object(about(0, Asked::Open, 1)).encode();
         let of_no_kind = [&about[..6], &[99], &about[7..]].concat();
-        let name_too_long = [&about[..7], &[65], &about[8..]].concat();
+        let name_too_long = [&about[..about.len() - 1], &[1, 65], &[b'n'; 65]].concat();
+        let name_at = plain.len() - "name".len();
         for bytes in [
             b"hello".to_vec(),
-            vec![0xff; QUESTION_BYTES_MAX],
+            vec![0xff; Question::BYTES_MAX],
             vec![7; 4_000],
             Vec::new(),
             with(0, 0),
             with(4, 99),
-            with(5, 65),
-            with(20, 0xff),
+            with(name_at - 1, 65),
+            with(name_at, 0xff),
             of_no_kind,
             name_too_long,
-            Question::LookUp.encode().to_vec(),
+            Question::LookUp.encode(),
         ] {
             let visitor = house.comes(200, None);
             let refused = answer(&house.says(visitor, &bytes));
-            assert_eq!(refused, Answer::bare(HOST, Verdict::Senseless), "{bytes:?}");
+            assert_eq!(refused, Answer::bare(Verdict::Senseless), "{bytes:?}");
         }
         let at_a_name = Some(Listener(50));
         for question in [

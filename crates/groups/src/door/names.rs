@@ -2,30 +2,31 @@
 
 use std::collections::BTreeMap;
 
-use landeck_wire::{HostId, ProcessId};
+use landeck_wire::ProcessId;
 
-use super::question::{Answer, PublicName, Published};
+use super::name::Name;
+use super::question::{Answer, Published};
 use super::steps::Listener;
 use super::verdict::{NAMES_MAX, Verdict};
 
 /// The published names.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
-    names: BTreeMap<Listener, (PublicName, Published)>,
+    names: BTreeMap<Listener, (Name, Published)>,
 }
 
 impl Names {
     /// The refusal of a name; `None` if it can be published now.
-    pub(super) fn refusal(&self, host: HostId, name: &PublicName) -> Option<Answer> {
+    pub(super) fn refusal(&self, name: &Name) -> Option<Answer> {
         let present = self.names.values().find(|(present, _)| present == name);
         if let Some(&(_, published)) = present {
-            return Some(Answer { published, ..Answer::bare(host, Verdict::InUse) });
+            return Some(Answer { published, ..Answer::bare(Verdict::InUse) });
         }
-        (self.names.len() >= NAMES_MAX).then(|| Answer::bare(host, Verdict::TooMany))
+        (self.names.len() >= NAMES_MAX).then(|| Answer::bare(Verdict::TooMany))
     }
 
     /// Publishes something under a name with this socket.
-    pub(super) fn publish(&mut self, listener: Listener, name: PublicName, published: Published) {
+    pub(super) fn publish(&mut self, listener: Listener, name: Name, published: Published) {
         self.names.insert(listener, (name, published));
     }
 
@@ -33,7 +34,7 @@ impl Names {
     pub(super) fn take_back(
         &mut self,
         process: ProcessId,
-        name: &PublicName,
+        name: &Name,
     ) -> Result<Listener, Verdict> {
         let found = self.names.iter().find(|(_, (present, _))| present == name);
         match found.map(|(&listener, (_, published))| (listener, published.process)) {
@@ -64,7 +65,7 @@ impl Names {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck_wire::{Incarnation, Slot};
+    use landeck_wire::{HostId, Incarnation, Slot};
 
     const HOST: HostId = HostId(1);
 
@@ -76,22 +77,22 @@ mod tests {
         Published { process: process(slot), pid: 100 + slot, context: 5 }
     }
 
-    fn name(number: usize) -> PublicName {
-        PublicName::new(&format!("name {number}")).unwrap()
+    fn name(number: usize) -> Name {
+        Name::new(format!("name {number}")).unwrap()
     }
 
     #[test]
     fn a_name_stands_once_and_its_owner_takes_it_back() {
         let mut names = Names::default();
-        assert_eq!(names.refusal(HOST, &name(1)), None);
+        assert_eq!(names.refusal(&name(1)), None);
         names.publish(Listener(7), name(1), published(0));
-        let refused = names.refusal(HOST, &name(1)).unwrap();
+        let refused = names.refusal(&name(1)).unwrap();
         assert_eq!((refused.verdict, refused.published), (Verdict::InUse, published(0)));
         assert_eq!(names.at(Listener(7)), Some(published(0)));
         assert_eq!(names.take_back(process(1), &name(1)), Err(Verdict::InUse), "another's");
         assert_eq!(names.take_back(process(0), &name(2)), Err(Verdict::NotAlive), "no such name");
         assert_eq!(names.take_back(process(0), &name(1)), Ok(Listener(7)));
-        assert_eq!((names.at(Listener(7)), names.refusal(HOST, &name(1))), (None, None));
+        assert_eq!((names.at(Listener(7)), names.refusal(&name(1))), (None, None));
     }
 
     #[test]
@@ -111,11 +112,11 @@ mod tests {
     fn there_is_a_limit() {
         let mut names = Names::default();
         for number in 0..NAMES_MAX {
-            assert_eq!(names.refusal(HOST, &name(number)), None);
+            assert_eq!(names.refusal(&name(number)), None);
             names.publish(Listener(number as u64), name(number), published(0));
         }
-        let refused = names.refusal(HOST, &name(NAMES_MAX)).unwrap();
+        let refused = names.refusal(&name(NAMES_MAX)).unwrap();
         assert_eq!(refused.verdict, Verdict::TooMany);
-        assert_eq!(names.refusal(HOST, &name(0)).unwrap().verdict, Verdict::InUse);
+        assert_eq!(names.refusal(&name(0)).unwrap().verdict, Verdict::InUse);
     }
 }

@@ -1,36 +1,26 @@
-//! An object of a job: its kind, its name, and the questions and answers about it, also as bytes.
-//!
-//! | bytes of a question | | bytes of an answer | |
-//! |---|---|---|---|
-//! | 0..4 | magic and version | 0..4 | magic and version |
-//! | 4, 5 | 5, the request | 4, 5 | verdict, length of the name |
-//! | 6, 7 | kind, length of the name | 8..16 | number |
-//! | 8..16 | slot and incarnation of the asking process | 16..24 | bytes of memory |
-//! | 16..24 | number | 24..40 | words of its maker |
-//! | 24..32 | bytes of memory | 40..48 | slot and incarnation of its owner |
-//! | 32..48 | words of its maker | 48..52 | its owner's PID |
-//! | 48..112 | name | 56..120 | name, if it was asked for |
+//! An object of a job: its kind, its name, and the questions and answers about it.
 
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+use serde::{Deserialize, Serialize};
 
-use super::format::{MAGIC, long, process, word};
+use super::name::Name;
 use super::verdict::Verdict;
 
-/// The largest length of an object's name, in bytes.
-pub const OBJECT_NAME_BYTES_MAX: usize = 64;
+/// The process of an answer that is about none.
+pub(super) const NOBODY: ProcessId =
+    ProcessId { host: HostId(0), slot: Slot(0), incarnation: Incarnation(0) };
 
 /// The kind of an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ObjectKind {
     /// A mailbox, to which messages are posted.
-    Mailbox = 1,
+    Mailbox,
     /// Memory that several processes use.
-    Segment = 2,
+    Segment,
     /// A semaphore, of which processes take units.
-    Semaphore = 3,
+    Semaphore,
     /// The log of a named group. It stays until the group is retired.
-    Group = 4,
+    Group,
 }
 
 impl ObjectKind {
@@ -43,11 +33,6 @@ impl ObjectKind {
             Self::Group => "group",
         }
     }
-
-    fn from_bits(bits: u8) -> Option<Self> {
-        let all = [Self::Mailbox, Self::Segment, Self::Semaphore, Self::Group];
-        all.into_iter().find(|&it| it as u8 == bits)
-    }
 }
 
 impl std::fmt::Display for ObjectKind {
@@ -56,55 +41,8 @@ impl std::fmt::Display for ObjectKind {
     }
 }
 
-/// The reason why bytes cannot be the name of an object.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ObjectNameError {
-    /// The name is empty.
-    #[error("an object's name cannot be empty: give it one of 1 to {OBJECT_NAME_BYTES_MAX} bytes")]
-    Empty,
-    /// The name is too long.
-    #[error(
-        "the name \"{}\" has {} bytes, at most {OBJECT_NAME_BYTES_MAX} are possible: choose a shorter one", .0.escape_debug(), .0.len()
-    )]
-    TooLong(String),
-    /// The name is not UTF-8.
-    #[error("the name \"{0}\" is no UTF-8: names are texts")]
-    NotUtf8(String),
-    /// The name contains a control character.
-    #[error("the name \"{}\" has a control character in it: choose one that can be read", .0.escape_debug())]
-    Control(String),
-}
-
-/// A valid name of an object.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct ObjectName(String);
-
-impl ObjectName {
-    /// Creates the name with these bytes.
-    ///
-    /// # Errors
-    /// [`ObjectNameError`].
-    pub fn new(name: impl AsRef<[u8]>) -> Result<Self, ObjectNameError> {
-        let bytes = name.as_ref();
-        let text = || String::from_utf8_lossy(bytes).into_owned();
-        match std::str::from_utf8(bytes) {
-            _ if bytes.is_empty() => Err(ObjectNameError::Empty),
-            _ if bytes.len() > OBJECT_NAME_BYTES_MAX => Err(ObjectNameError::TooLong(text())),
-            Err(_) => Err(ObjectNameError::NotUtf8(text())),
-            Ok(name) if name.contains(char::is_control) => Err(ObjectNameError::Control(text())),
-            Ok(name) => Ok(Self(name.to_owned())),
-        }
-    }
-
-    /// The name.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
 /// The agent's record of an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Object {
     /// Its number, never given out again.
     pub number: u64,
@@ -119,23 +57,22 @@ pub struct Object {
 }
 
 /// A request about an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Asked {
     /// Give a mailbox a name.
-    Name = 1,
+    Name,
     /// Find a mailbox by its name.
-    Find = 2,
+    Find,
     /// Create memory, whose first user is the asking process.
-    Make = 3,
+    Make,
     /// Become a user of memory.
-    Open = 4,
+    Open,
     /// Take a mailbox's name back, or end one use of memory.
-    Close = 5,
+    Close,
     /// Retire a group.
-    Retire = 6,
+    Retire,
     /// Find the group with the next number.
-    Next = 7,
+    Next,
 }
 
 impl Asked {
@@ -145,7 +82,7 @@ impl Asked {
 }
 
 /// A question about an object.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectQuestion {
     /// The request.
     pub asked: Asked,
@@ -160,25 +97,19 @@ pub struct ObjectQuestion {
     /// The two words of its maker.
     pub words: [u64; 2],
     /// The name of the object, if it has one or is identified by it.
-    pub name: Option<ObjectName>,
+    pub name: Option<Name>,
 }
 
 /// An answer about an object.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectAnswer {
     /// The verdict on the request.
     pub verdict: Verdict,
     /// The object.
     pub object: Object,
     /// Its name, if that was asked for.
-    pub name: Option<ObjectName>,
+    pub name: Option<Name>,
 }
-
-/// The length of a question about an object, in bytes.
-pub const OBJECT_QUESTION_BYTES: usize = 112;
-const OBJECT_ANSWER_BYTES: usize = 56 + OBJECT_NAME_BYTES_MAX;
-/// The mark of these questions, at the place where others have their kind.
-const OBJECT: u8 = 5;
 
 impl ObjectQuestion {
     /// Creates a question with these fields alone.
@@ -187,152 +118,20 @@ impl ObjectQuestion {
     }
 
     /// Adds the name of the object to the question.
-    pub fn named(self, name: &ObjectName) -> Self {
+    pub fn named(self, name: &Name) -> Self {
         Self { name: Some(name.clone()), ..self }
-    }
-
-    /// Encodes the question.
-    pub fn encode(&self) -> [u8; OBJECT_QUESTION_BYTES] {
-        let name = self.name.as_ref().map_or("", ObjectName::as_str);
-        let mut bytes = [0; OBJECT_QUESTION_BYTES];
-        bytes[..4].copy_from_slice(&MAGIC);
-        bytes[4..8].copy_from_slice(&[OBJECT, self.asked as u8, self.kind as u8, name.len() as u8]);
-        bytes[8..12].copy_from_slice(&self.process.slot.0.to_le_bytes());
-        bytes[12..16].copy_from_slice(&self.process.incarnation.0.to_le_bytes());
-        let longs = [self.number, self.bytes, self.words[0], self.words[1]];
-        for (place, long) in bytes[16..48].chunks_exact_mut(8).zip(longs) {
-            place.copy_from_slice(&long.to_le_bytes());
-        }
-        bytes[48..48 + name.len()].copy_from_slice(name.as_bytes());
-        bytes
-    }
-
-    /// Decodes a question to the job of `host`; `None` if the bytes are not valid.
-    pub fn decode(bytes: &[u8], host: HostId) -> Option<Self> {
-        let bytes: &[u8; OBJECT_QUESTION_BYTES] = bytes.try_into().ok()?;
-        if bytes[..4] != MAGIC || bytes[4] != OBJECT {
-            return None;
-        }
-        let name = match usize::from(bytes[7]) {
-            0 => None,
-            length => Some(ObjectName::new(bytes[48..].get(..length)?).ok()?),
-        };
-        Some(Self {
-            asked: Asked::ALL.into_iter().find(|&asked| asked as u8 == bytes[5])?,
-            kind: ObjectKind::from_bits(bytes[6])?,
-            process: process(host, bytes, 8),
-            number: long(bytes, 16),
-            bytes: long(bytes, 24),
-            words: [long(bytes, 32), long(bytes, 40)],
-            name,
-        })
     }
 }
 
 impl ObjectAnswer {
-    /// Creates an answer with these fields alone.
-    pub fn bare(host: HostId, verdict: Verdict) -> Self {
-        let owner = ProcessId { host, slot: Slot(0), incarnation: Incarnation(0) };
-        let object = Object { number: 0, bytes: 0, words: [0; 2], owner, pid: 0 };
+    /// Creates an answer with a verdict alone.
+    pub const fn bare(verdict: Verdict) -> Self {
+        let object = Object { number: 0, bytes: 0, words: [0; 2], owner: NOBODY, pid: 0 };
         Self { verdict, object, name: None }
     }
 
-    /// Encodes the answer.
-    pub fn encode(&self) -> [u8; OBJECT_ANSWER_BYTES] {
-        let Object { number, bytes: of_memory, words, owner, pid } = self.object;
-        let mut bytes = [0; OBJECT_ANSWER_BYTES];
-        bytes[..4].copy_from_slice(&MAGIC);
-        bytes[4] = self.verdict as u8;
-        let longs = [number, of_memory, words[0], words[1]];
-        for (place, long) in bytes[8..40].chunks_exact_mut(8).zip(longs) {
-            place.copy_from_slice(&long.to_le_bytes());
-        }
-        for (place, word) in
-            bytes[40..52].chunks_exact_mut(4).zip([owner.slot.0, owner.incarnation.0, pid])
-        {
-            place.copy_from_slice(&word.to_le_bytes());
-        }
-        let name = self.name.as_ref().map_or("", ObjectName::as_str);
-        bytes[5] = name.len() as u8;
-        bytes[56..56 + name.len()].copy_from_slice(name.as_bytes());
-        bytes
-    }
-
-    /// Decodes an answer from the job of `host`; `None` if the bytes are not valid.
-    pub fn decode(bytes: &[u8], host: HostId) -> Option<Self> {
-        let bytes: &[u8; OBJECT_ANSWER_BYTES] = bytes.try_into().ok()?;
-        if bytes[..4] != MAGIC {
-            return None;
-        }
-        let object = Object {
-            number: long(bytes, 8),
-            bytes: long(bytes, 16),
-            words: [long(bytes, 24), long(bytes, 32)],
-            owner: process(host, bytes, 40),
-            pid: word(bytes, 48),
-        };
-        let name = match usize::from(bytes[5]) {
-            0 => None,
-            length => Some(ObjectName::new(bytes[56..].get(..length)?).ok()?),
-        };
-        Some(Self { verdict: Verdict::from_bits(bytes[4])?, object, name })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const HOST: HostId = HostId(7);
-
-    fn question() -> ObjectQuestion {
-        let process = ProcessId { host: HOST, slot: Slot(3), incarnation: Incarnation(9) };
-        let name = ObjectName::new("n".repeat(OBJECT_NAME_BYTES_MAX)).unwrap();
-        ObjectQuestion {
-            number: u64::MAX,
-            bytes: 1 << 40,
-            words: [5, 6],
-            ..ObjectQuestion::new(process, ObjectKind::Semaphore, Asked::Open).named(&name)
-        }
-    }
-
-    #[test]
-    fn questions_and_answers_survive_their_encoding() {
-        let question = question();
-        for asked in Asked::ALL {
-            let question = ObjectQuestion { asked, ..question.clone() };
-            assert_eq!(ObjectQuestion::decode(&question.encode(), HOST), Some(question));
-        }
-        let nameless = ObjectQuestion { name: None, ..question };
-        assert_eq!(ObjectQuestion::decode(&nameless.encode(), HOST), Some(nameless.clone()));
-        let bare = ObjectAnswer::bare(HOST, Verdict::Unknown);
-        let object = Object { number: 4, bytes: 8, words: [1, 2], pid: 77, ..bare.object };
-        let name = ObjectName::new("n".repeat(OBJECT_NAME_BYTES_MAX)).ok();
-        let answer =
-            ObjectAnswer { object: Object { owner: nameless.process, ..object }, name, ..bare };
-        assert_eq!(ObjectAnswer::decode(&answer.encode(), HOST), Some(answer));
-    }
-
-    #[test]
-    fn senseless_questions_are_none() {
-        let good = question().encode();
-        for (at, byte) in
-            [(0, 0), (4, 4), (5, 0), (5, 8), (6, 0), (6, 5), (7, 65), (48, 0), (48, 255)]
-        {
-            let mut bad = good;
-            bad[at] = byte;
-            assert!(ObjectQuestion::decode(&bad, HOST).is_none(), "{at} {byte}");
-        }
-        assert!(ObjectQuestion::decode(&good[1..], HOST).is_none());
-    }
-
-    #[test]
-    fn each_bad_name_has_its_own_error() {
-        assert_eq!(ObjectName::new("").unwrap_err(), ObjectNameError::Empty);
-        let long = "n".repeat(OBJECT_NAME_BYTES_MAX + 1);
-        assert!(matches!(ObjectName::new(&long), Err(ObjectNameError::TooLong(_))));
-        assert!(matches!(ObjectName::new([b'a', 0xff]), Err(ObjectNameError::NotUtf8(_))));
-        assert!(matches!(ObjectName::new("a\nb"), Err(ObjectNameError::Control(_))));
-        assert_eq!(ObjectName::new("Größe 1").unwrap().as_str(), "Größe 1");
+    /// Creates the answer that grants a request about this object.
+    pub fn granted(object: Object) -> Self {
+        Self { object, ..Self::bare(Verdict::Granted) }
     }
 }

@@ -1,24 +1,17 @@
-//! Questions at a joining socket and the answers to them, as values and as bytes.
-//!
-//! | bytes of a question | |  bytes of an answer | |
-//! |---|---|---|---|
-//! | 0..4 | magic and version | 0..4 | magic and version |
-//! | 4, 5 | kind, length of the name | 4 | verdict |
-//! | 8..12 | slot | 8..16 | host identity |
-//! | 12..16 | incarnation | 16..24 | slot and incarnation of the process that joined |
-//! | 16..20 | context | 24..32 | slot and incarnation of the publisher |
-//! | 20..84 | name | 32..40 | its PID, its context |
+//! Questions at a joining socket and the answers to them.
 
-use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+use landeck_wire::{ControlMessage, ProcessId, Slot};
+use serde::{Deserialize, Serialize};
 
-use super::format::{MAGIC, word};
+use super::name::Name;
+use super::object::{NOBODY, ObjectAnswer, ObjectQuestion};
 use super::verdict::Verdict;
 
-/// The largest length of a published name, in bytes.
-pub const NAME_BYTES_MAX: usize = 64;
+/// The first bytes of each message. The last one is the version: programs of two installations may meet at a name.
+const MARK: &[u8] = b"LDK\x02";
 
 /// The publication under a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Published {
     /// The process that published it.
     pub process: ProcessId,
@@ -28,36 +21,8 @@ pub struct Published {
     pub context: u32,
 }
 
-/// The error for a text that cannot be a published name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("\"{}\" cannot be a name: use 1 to {NAME_BYTES_MAX} bytes without control characters",
-    .name.escape_debug())]
-pub struct NameError {
-    name: String,
-}
-
-/// A valid published name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PublicName(String);
-
-impl PublicName {
-    /// Creates the name with this text.
-    ///
-    /// # Errors
-    /// [`NameError`].
-    pub fn new(name: &str) -> Result<Self, NameError> {
-        let fits = (1..=NAME_BYTES_MAX).contains(&name.len()) && !name.contains(char::is_control);
-        if fits { Ok(Self(name.to_owned())) } else { Err(NameError { name: name.to_owned() }) }
-    }
-
-    /// The name.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
 /// A question at a joining socket.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Question {
     /// Join the job.
     Join {
@@ -71,14 +36,14 @@ pub enum Question {
         /// The context in which messages reach the process.
         context: u32,
         /// The name.
-        name: PublicName,
+        name: Name,
     },
     /// Take back a name.
     Unpublish {
         /// The process that published it.
         process: ProcessId,
         /// The name.
-        name: PublicName,
+        name: Name,
     },
     /// Look up the publication here.
     LookUp,
@@ -94,10 +59,12 @@ pub enum Question {
         /// The process.
         process: ProcessId,
     },
+    /// Do something with an object.
+    Object(ObjectQuestion),
 }
 
-/// An answer to a question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// An answer about the job or a published name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
     /// The verdict on the question.
     pub verdict: Verdict,
@@ -107,183 +74,112 @@ pub struct Answer {
     pub published: Published,
 }
 
-const QUESTION_BYTES: usize = 84;
-const ANSWER_BYTES: usize = 40;
-const JOIN: u8 = 1;
-const PUBLISH: u8 = 2;
-const UNPUBLISH: u8 = 3;
-const LOOK_UP: u8 = 4;
-const OBSERVE: u8 = 5;
-const FOUND: u8 = 6;
-const PRESENCE: u8 = 7;
-/// The slot in a guest's question.
-const ANY_SLOT: u32 = u32::MAX;
+/// An answer to a question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Reply {
+    /// About the job or a published name.
+    Plain(Answer),
+    /// About an object.
+    Object(ObjectAnswer),
+}
 
-impl Question {
-    /// Encodes the question.
-    pub fn encode(&self) -> [u8; QUESTION_BYTES] {
-        let mut bytes = [0; QUESTION_BYTES];
-        bytes[..4].copy_from_slice(&MAGIC);
-        let mut about = |kind: u8, slot: u32, incarnation: u32, context: u32, name: &str| {
-            bytes[4] = kind;
-            bytes[5] = name.len() as u8;
-            bytes[8..12].copy_from_slice(&slot.to_le_bytes());
-            bytes[12..16].copy_from_slice(&incarnation.to_le_bytes());
-            bytes[16..20].copy_from_slice(&context.to_le_bytes());
-            bytes[20..20 + name.len()].copy_from_slice(name.as_bytes());
-        };
-        match self {
-            Self::Join { wanted } => about(JOIN, wanted.map_or(ANY_SLOT, |slot| slot.0), 0, 0, ""),
-            Self::Publish { process, context, name } => {
-                about(PUBLISH, process.slot.0, process.incarnation.0, *context, &name.0);
-            }
-            Self::Unpublish { process, name } => {
-                about(UNPUBLISH, process.slot.0, process.incarnation.0, 0, &name.0);
-            }
-            Self::LookUp => about(LOOK_UP, 0, 0, 0, ""),
-            Self::Observe => about(OBSERVE, 0, 0, 0, ""),
-            Self::Found { process } => about(FOUND, process.slot.0, process.incarnation.0, 0, ""),
-            Self::Presence { process } => {
-                about(PRESENCE, process.slot.0, process.incarnation.0, 0, "");
-            }
-        }
-        bytes
-    }
+impl ControlMessage for Question {
+    const NAME: &'static str = "a question at a joining socket";
+    const BYTES_MAX: usize = 144;
+    const MARK: &'static [u8] = MARK;
+}
 
-    /// Decodes a question to the job of `host`; `None` if the bytes are not valid.
-    pub fn decode(bytes: &[u8], host: HostId) -> Option<Self> {
-        let bytes: &[u8; QUESTION_BYTES] = bytes.try_into().ok()?;
-        if bytes[..4] != MAGIC {
-            return None;
-        }
-        let slot = Slot(word(bytes, 8));
-        let process = ProcessId { host, slot, incarnation: Incarnation(word(bytes, 12)) };
-        let name = || {
-            let name = bytes[20..].get(..usize::from(bytes[5]))?;
-            PublicName::new(std::str::from_utf8(name).ok()?).ok()
-        };
-        match bytes[4] {
-            JOIN => Some(Self::Join { wanted: (slot.0 != ANY_SLOT).then_some(slot) }),
-            PUBLISH => Some(Self::Publish { process, context: word(bytes, 16), name: name()? }),
-            UNPUBLISH => Some(Self::Unpublish { process, name: name()? }),
-            LOOK_UP => Some(Self::LookUp),
-            OBSERVE => Some(Self::Observe),
-            FOUND => Some(Self::Found { process }),
-            PRESENCE => Some(Self::Presence { process }),
-            _ => None,
-        }
-    }
+impl ControlMessage for Reply {
+    const NAME: &'static str = "an answer of a joining socket";
+    const BYTES_MAX: usize = 144;
+    const MARK: &'static [u8] = MARK;
 }
 
 impl Answer {
-    /// Creates an answer with these fields alone.
-    pub fn bare(host: HostId, verdict: Verdict) -> Self {
-        let nobody = ProcessId { host, slot: Slot(0), incarnation: Incarnation(0) };
-        let published = Published { process: nobody, pid: 0, context: 0 };
-        Self { verdict, joined: nobody, published }
-    }
-
-    /// Encodes the answer.
-    pub fn encode(&self) -> [u8; ANSWER_BYTES] {
-        let mut bytes = [0; ANSWER_BYTES];
-        bytes[..4].copy_from_slice(&MAGIC);
-        bytes[4] = self.verdict as u8;
-        bytes[8..16].copy_from_slice(&self.joined.host.0.to_le_bytes());
-        let words = [
-            self.joined.slot.0,
-            self.joined.incarnation.0,
-            self.published.process.slot.0,
-            self.published.process.incarnation.0,
-            self.published.pid,
-            self.published.context,
-        ];
-        for (place, word) in bytes[16..].chunks_exact_mut(4).zip(words) {
-            place.copy_from_slice(&word.to_le_bytes());
-        }
-        bytes
-    }
-
-    /// Decodes an answer; `None` if the bytes are not valid.
-    pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let bytes: &[u8; ANSWER_BYTES] = bytes.try_into().ok()?;
-        if bytes[..4] != MAGIC {
-            return None;
-        }
-        let host = HostId(u64::from(word(bytes, 8)) | u64::from(word(bytes, 12)) << 32);
-        let process = |at: usize| ProcessId {
-            host,
-            slot: Slot(word(bytes, at)),
-            incarnation: Incarnation(word(bytes, at + 4)),
-        };
-        let published =
-            Published { process: process(24), pid: word(bytes, 32), context: word(bytes, 36) };
-        Some(Self { verdict: Verdict::from_bits(bytes[4])?, joined: process(16), published })
+    /// Creates an answer with a verdict alone.
+    pub const fn bare(verdict: Verdict) -> Self {
+        let published = Published { process: NOBODY, pid: 0, context: 0 };
+        Self { verdict, joined: NOBODY, published }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::name::NAME_BYTES_MAX;
+    use super::super::object::{Asked, Object, ObjectKind};
     use super::*;
+    use landeck_wire::{HostId, Incarnation};
 
-    const HOST: HostId = HostId(0x0123_4567_89ab_cdef);
+    const LAST: ProcessId = ProcessId {
+        host: HostId(u64::MAX),
+        slot: Slot(u32::MAX),
+        incarnation: Incarnation(u32::MAX),
+    };
 
-    fn process(slot: u32) -> ProcessId {
-        ProcessId { host: HOST, slot: Slot(slot), incarnation: Incarnation(3) }
+    fn longest() -> Name {
+        Name::new("n".repeat(NAME_BYTES_MAX)).unwrap()
     }
 
     #[test]
-    fn questions_survive_their_encoding() {
-        let longest = "n".repeat(NAME_BYTES_MAX);
+    fn the_longest_questions_survive_their_encoding() {
+        let question = ObjectQuestion {
+            number: u64::MAX,
+            bytes: u64::MAX,
+            words: [u64::MAX; 2],
+            ..ObjectQuestion::new(LAST, ObjectKind::Group, Asked::Next).named(&longest())
+        };
+        let nameless = ObjectQuestion { name: None, ..question.clone() };
         for question in [
             Question::Join { wanted: None },
-            Question::Join { wanted: Some(Slot(7)) },
-            Question::Publish {
-                process: process(2),
-                context: 9,
-                name: PublicName::new(&longest).unwrap(),
-            },
-            Question::Unpublish { process: process(2), name: PublicName::new("ü").unwrap() },
+            Question::Join { wanted: Some(Slot(u32::MAX)) },
+            Question::Publish { process: LAST, context: u32::MAX, name: longest() },
+            Question::Unpublish { process: LAST, name: Name::new("ü").unwrap() },
             Question::LookUp,
             Question::Observe,
-            Question::Found { process: process(2) },
-            Question::Presence { process: process(2) },
+            Question::Found { process: LAST },
+            Question::Presence { process: LAST },
+            Question::Object(question),
+            Question::Object(nameless),
         ] {
-            assert_eq!(Question::decode(&question.encode(), HOST), Some(question));
+            assert_eq!(Question::decode(&question.encode()), Ok(question));
         }
     }
 
     #[test]
-    fn senseless_questions_are_none() {
-        let good = Question::Publish {
-            process: process(2),
-            context: 9,
-            name: PublicName::new("name").unwrap(),
-        }
-        .encode();
+    fn senseless_questions_are_refused() {
+        let name = Name::new("name").unwrap();
+        let good = Question::Publish { process: LAST, context: 9, name }.encode();
+        let at = good.len() - 4;
         let with = |at: usize, byte: u8| {
-            let mut bytes = good;
+            let mut bytes = good.clone();
             bytes[at] = byte;
-            Question::decode(&bytes, HOST)
+            Question::decode(&bytes)
         };
-        assert!(with(0, b'l').is_none(), "other magic");
-        assert!(with(3, 2).is_none(), "other version");
-        assert!(with(4, 77).is_none(), "unknown question");
-        assert!(with(5, 0).is_none(), "no name");
-        assert!(with(5, 200).is_none(), "a name longer than the message");
-        assert!(with(20, 0).is_none(), "a control character");
-        assert!(with(20, 0xff).is_none(), "no UTF-8");
-        assert!(Question::decode(&good[1..], HOST).is_none(), "shorter");
+        assert!(with(at, b'N').is_ok());
+        assert!(with(0, b'l').is_err(), "another mark");
+        assert!(with(3, 1).is_err(), "another version");
+        assert!(with(4, 77).is_err(), "an unknown question");
+        assert!(with(at - 1, 0).is_err(), "no name");
+        assert!(with(at - 1, 200).is_err(), "a name longer than the message");
+        assert!(with(at, 0).is_err(), "a control character");
+        assert!(with(at, 0xff).is_err(), "no UTF-8");
+        assert!(Question::decode(&good[1..]).is_err(), "shorter");
+        let longer = [&good[..at - 1], &[65], &[b'n'; 65]].concat();
+        assert!(Question::decode(&longer).is_err(), "a name that is too long");
     }
 
     #[test]
-    fn answers_survive_their_encoding() {
-        for verdict in Verdict::ALL {
-            let published = Published { process: process(1), pid: 4711, context: 5 };
-            let answer = Answer { verdict, joined: process(9), published };
-            assert_eq!(Answer::decode(&answer.encode()), Some(answer));
+    fn the_longest_answers_survive_their_encoding() {
+        let published = Published { process: LAST, pid: u32::MAX, context: u32::MAX };
+        let plain = Answer { verdict: Verdict::NoMemory, joined: LAST, published };
+        let [number, bytes] = [u64::MAX; 2];
+        let object = Object { number, bytes, words: [u64::MAX; 2], owner: LAST, pid: u32::MAX };
+        let about = ObjectAnswer { name: Some(longest()), ..ObjectAnswer::granted(object) };
+        for reply in [Reply::Plain(plain), Reply::Object(about)] {
+            assert_eq!(Reply::decode(&reply.encode()), Ok(reply));
         }
-        let mut unknown = Answer::bare(HOST, Verdict::Full).encode();
-        unknown[4] = 99;
-        assert_eq!(Answer::decode(&unknown), None);
+        let mut unknown = Reply::Plain(Answer::bare(Verdict::Full)).encode();
+        unknown[5] = 99;
+        assert!(Reply::decode(&unknown).is_err());
     }
 }

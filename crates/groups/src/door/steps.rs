@@ -2,8 +2,8 @@
 
 use landeck_wire::{ProcessId, Slot};
 
-use super::object::ObjectAnswer;
-use super::question::{Answer, PublicName};
+use super::name::Name;
+use super::question::{Answer, Reply};
 use crate::membership::{Presence, Refusal};
 
 /// A connection at the joining socket. The driver numbers them, and uses no number twice.
@@ -188,7 +188,7 @@ pub enum Action {
         /// The connection whose question needs it.
         visitor: Visitor,
         /// The name.
-        name: PublicName,
+        name: Name,
     },
     /// Stop listening.
     Deafen(Listener),
@@ -199,23 +199,4 @@ pub enum Action {
         /// The slot.
         slot: Slot,
     },
-}
-
-/// An answer of either form.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reply {
-    /// About the job or a published name.
-    Plain(Answer),
-    /// About an object.
-    Object(ObjectAnswer),
-}
-
-impl Reply {
-    /// Encodes the answer.
-    pub fn encode(&self) -> Vec<u8> {
-        match self {
-            Self::Plain(answer) => answer.encode().to_vec(),
-            Self::Object(answer) => answer.encode().to_vec(),
-        }
-    }
 }

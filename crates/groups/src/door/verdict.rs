@@ -1,4 +1,6 @@
-//! The verdict of an answer, in one byte.
+//! The verdict of an answer.
+
+use serde::{Deserialize, Serialize};
 
 /// The number of names that a job may publish at a time.
 pub const NAMES_MAX: usize = 256;
@@ -7,64 +9,41 @@ pub const NAMES_MAX: usize = 256;
 pub const KEPT_MAX: usize = 4096;
 
 /// The verdict on a question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Verdict {
     /// The request was granted.
     #[error("granted")]
-    Granted = 0,
+    Granted,
     /// No slot is free.
     #[error("it has as many guests as it can take; wait until one leaves")]
-    Full = 1,
+    Full,
     /// The wanted slot does not belong to the job's processes.
     #[error("it has no process of that number")]
-    NoSuchSlot = 2,
+    NoSuchSlot,
     /// The wanted slot has its process.
     #[error("its process of that number has joined already")]
-    Taken = 3,
+    Taken,
     /// The job is ending.
     #[error("it is ending")]
-    Ending = 4,
+    Ending,
     /// The asking process is not a living one of the job.
     #[error("the asking process is not a living one of this job")]
-    NotAlive = 5,
+    NotAlive,
     /// Another process has the name.
     #[error("another process has the name")]
-    InUse = 6,
+    InUse,
     /// The job has reached one of its limits.
     #[error(
         "the job has reached its limit of connections, of published names ({NAMES_MAX}), or of named mailboxes, segments, semaphores and groups ({KEPT_MAX}); take some back"
     )]
-    TooMany = 7,
+    TooMany,
     /// The question is invalid there.
     #[error("it does not understand the question; use the same version of Landeck on both sides")]
-    Senseless = 8,
+    Senseless,
     /// There is no such object.
     #[error("there is no such object")]
-    Unknown = 9,
+    Unknown,
     /// There is no memory for the object.
     #[error("there is no memory for it; make it smaller, or raise the limits of the job")]
-    NoMemory = 10,
-}
-
-impl Verdict {
-    /// All verdicts.
-    pub const ALL: [Self; 11] = [
-        Self::Granted,
-        Self::Full,
-        Self::NoSuchSlot,
-        Self::Taken,
-        Self::Ending,
-        Self::NotAlive,
-        Self::InUse,
-        Self::TooMany,
-        Self::Senseless,
-        Self::Unknown,
-        Self::NoMemory,
-    ];
-
-    /// The verdict of this byte.
-    pub(super) fn from_bits(bits: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(bits)).copied()
-    }
+    NoMemory,
 }

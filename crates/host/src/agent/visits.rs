@@ -6,11 +6,11 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use landeck_groups::door::{
-    Action, Answer, Input, Listening, Memory, PublicName, QUESTION_BYTES_MAX, Visitor,
+    Action, Answer, Input, Listening, Memory, Name, Question, Reply, Visitor,
 };
 use landeck_groups::membership::{self, Presence};
 use landeck_memory::{SlotRecord, shared_area};
-use landeck_wire::{ProcessId, Slot};
+use landeck_wire::{ControlMessage, ProcessId, Slot};
 use rustix::event::epoll::EventFlags;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -100,7 +100,7 @@ impl Agent {
             }
             return;
         }
-        let mut bytes = [0; QUESTION_BYTES_MAX + 1];
+        let mut bytes = [0; Question::BYTES_MAX + 1];
         match recv(&found.socket, &mut bytes[..], RecvFlags::DONTWAIT) {
             Err(Errno::AGAIN | Errno::INTR) => {}
             Ok((length @ 1.., _)) => {
@@ -119,10 +119,10 @@ impl Agent {
                 self.sockets.close(visitor);
             }
             Action::Close { visitor } => self.sockets.close(visitor),
-            Action::Admit { visitor, answer } => self.admit(visitor, &answer),
+            Action::Admit { visitor, answer } => self.admit(visitor, answer),
             Action::Watch { visitor, answer } => {
                 // A visitor that does not accept its answer is watched nevertheless.
-                let _ = self.send(visitor, &answer.encode(), None);
+                let _ = self.send(visitor, &Reply::Plain(answer).encode(), None);
                 self.watch_itself(visitor);
             }
             Action::Ask { visitor, wanted, pid } => {
@@ -170,8 +170,9 @@ impl Agent {
         }
     }
 
-    fn admit(&mut self, visitor: Visitor, answer: &Answer) {
-        let sent = self.send(visitor, &answer.encode(), self.segment.descriptor());
+    fn admit(&mut self, visitor: Visitor, answer: Answer) {
+        let answer = Reply::Plain(answer).encode();
+        let sent = self.send(visitor, &answer, self.segment.descriptor());
         self.watch_process(visitor);
         if sent.is_err() {
             self.tell_door(Input::Gone { visitor });
@@ -240,7 +241,7 @@ impl Agent {
         self.tell_door(Input::Provided { visitor, memory });
     }
 
-    fn listen(&mut self, name: &PublicName) -> Listening {
+    fn listen(&mut self, name: &Name) -> Listening {
         let socket = match Address::of_public_name(name).listen() {
             Ok(socket) => socket,
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Listening::InUse,

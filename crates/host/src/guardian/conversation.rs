@@ -1,15 +1,14 @@
 //! The conversation with a guardian: events come from it, commands go to it.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::Duration;
 
-use landeck_memory::{JobState, Presence, Segment, SlotRecord, SlotState};
+use landeck_memory::{JobState, Segment, SlotRecord, SlotState};
+use landeck_wire::ControlMessage;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::message::Message;
+use super::message::Report;
 use super::{Command, Event, GuardianError};
-use crate::process::{StartError, Step};
 
 /// The end of the conversation that the guardian does not have.
 #[derive(Debug)]
@@ -20,7 +19,9 @@ pub(super) struct Conversation {
 
 /// The answer to a question for the next message.
 pub(super) enum Heard {
-    Message(Message),
+    /// The guardian of a server, which has this PID, is there.
+    Present(u32),
+    Event(Event),
     /// There is none yet.
     Nothing,
     /// The guardian has ended.
@@ -37,16 +38,25 @@ impl Conversation {
         self.socket.as_fd()
     }
 
-    /// Takes the next message, without waiting.
+    /// Takes the next message, without waiting. Bytes that no guardian writes are passed over.
     ///
     /// # Errors
     /// [`GuardianError::System`] if the guardian can no longer be heard.
     pub(super) fn hear(&self) -> Result<Heard, GuardianError> {
-        let mut bytes = [0; Message::BYTES];
+        let mut bytes = [0; Report::BYTES_MAX + 1];
         loop {
             match recv(&self.socket, &mut bytes[..], RecvFlags::DONTWAIT) {
                 Ok((0, _)) => return Ok(Heard::End),
-                Ok(_) => return Ok(Heard::Message(Message::decode(&bytes))),
+                Ok((length, _)) => match Report::decode(&bytes[..length]) {
+                    Ok(Report::Present { pid }) => return Ok(Heard::Present(pid)),
+                    Ok(Report::Event(mut event)) => {
+                        if let Event::Ended { slot, wait, .. } = &mut event {
+                            *wait = self.segment.wait_record(*slot);
+                        }
+                        return Ok(Heard::Event(event));
+                    }
+                    Err(_) => {}
+                },
                 Err(Errno::AGAIN) => return Ok(Heard::Nothing),
                 // Reset: the guardian was killed with commands unread. The kernel reports that once, before its last
                 // events.
@@ -65,7 +75,7 @@ impl Conversation {
     /// [`GuardianError::System`] if the command cannot be sent.
     pub(super) fn say(&self, command: Command) -> Result<(), GuardianError> {
         loop {
-            match send(&self.socket, &Message::from(command).encode(), SendFlags::NOSIGNAL) {
+            match send(&self.socket, &command.encode(), SendFlags::NOSIGNAL) {
                 Ok(_) | Err(Errno::PIPE | Errno::CONNRESET) => return Ok(()),
                 Err(Errno::INTR) => {}
                 Err(errno) => {
@@ -74,43 +84,6 @@ impl Conversation {
                 }
             }
         }
-    }
-
-    /// The event that a message reports; `None` if it reports none.
-    pub(super) fn event(&self, message: &Message) -> Option<Event> {
-        let slot = message.slot;
-        Some(match message.kind {
-            Message::STARTED => Event::Started {
-                slot,
-                pid: message.number.cast_unsigned(),
-                rank: message.detail,
-                restart: message.restart,
-            },
-            Message::NOT_STARTED => {
-                let step = Step::from_number(message.detail as u8)?;
-                let error = StartError { step, errno: message.number };
-                let rank = message.time_ns as u32;
-                Event::NotStarted { slot, rank, error, again: message.again() }
-            }
-            Message::ENDED => Event::Ended {
-                slot,
-                pid: self.segment.slot_record(slot).pid,
-                status: message.number,
-                at: Duration::from_nanos(message.time_ns),
-                wait: self.segment.wait_record(slot),
-                presence: Presence::from_bits(message.detail),
-                again: message.again(),
-            },
-            Message::STOPPED => Event::Stopped { slot },
-            Message::CONTINUED => Event::Continued { slot },
-            Message::GUEST_ABORTED => Event::GuestAborted {
-                pid: message.number.cast_unsigned(),
-                code: message.detail as u8,
-                at: Duration::from_nanos(message.time_ns),
-            },
-            Message::ALL_ENDED => Event::AllEnded,
-            _ => return None,
-        })
     }
 
     /// Tells guests, which live on, that the job has ended: the guardian no longer can.

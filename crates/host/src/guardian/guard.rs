@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 
 use landeck_groups::membership::{Input, OnFailure, Plan};
 use landeck_groups::restarts::Restart;
-use landeck_memory::{Presence, Segment, SlotRecord};
-use landeck_wire::{HostId, ProcessId, Slot};
+use landeck_memory::{Presence, Segment, SlotRecord, WaitRecord};
+use landeck_wire::{ControlMessage, HostId, ProcessId, Slot};
 use rustix::event::epoll::EventFlags;
 use rustix::event::poll;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::process::Signal;
 use rustix::time::Timespec;
 
-use super::message::Message;
-use super::{GuardianError, Order, Start};
+use super::message::Report;
+use super::{Command, Event, GuardianError, Order, Start};
 use crate::agent::{self, Agent, Effect};
 use crate::descendants;
 use crate::environment::GUARDIAN_VARIABLE;
@@ -73,7 +73,7 @@ struct Guard {
     /// The image of each rank, as long as it may be started again.
     images: HashMap<u32, Image>,
     restarts: bool,
-    backlog: VecDeque<Message>,
+    backlog: VecDeque<Report>,
     /// Descriptors that were open at the fork; those that belong to the launcher alone are closed.
     inherited: Vec<RawFd>,
     /// Once no process is left: until when their own children may stay.
@@ -87,6 +87,9 @@ struct Guard {
 /// How long a child of a process may outlive the last process of a job that ended by itself. That gives a filter at the
 /// end of a pipe time to write its last lines.
 const LINGER: Duration = Duration::from_millis(250);
+
+/// The longest grace, as no clock runs so long.
+const GRACE_MAX: Duration = Duration::from_secs(u32::MAX as u64);
 
 const DEATHS: u64 = 0;
 const LAUNCHER: u64 = 1;
@@ -151,8 +154,7 @@ impl Guard {
         let keep = self.kept(&starts);
         self.close_inherited(&keep);
         if let Forker::Server(_) = self.forker {
-            let number = std::process::id().cast_signed();
-            self.report(Message { kind: Message::PRESENT, number, ..Message::default() });
+            self.queue(Report::Present { pid: std::process::id() });
             self.look_for_server();
         }
         let own = std::process::id().to_string();
@@ -170,7 +172,7 @@ impl Guard {
         }
         descendants::kill_all(&[]);
         if !self.launcher_gone {
-            self.report(Message { kind: Message::ALL_ENDED, ..Message::default() });
+            self.report(Event::AllEnded);
         } // else the end of the conversation says that the processes were killed
         while !self.backlog.is_empty() && !self.launcher_gone {
             self.turn(None)?;
@@ -198,7 +200,6 @@ impl Guard {
     /// Starts the process of a rank in a slot, and keeps its image as long as the rank may be started again.
     fn start(&mut self, slot: u32, rank: u32, restart: u32, image: Image) {
         let memory = self.agent.segment().clone();
-        let message = Message { slot, ..Message::default() };
         let started = self.starter.start(&image, memory.descriptor());
         if self.restarts {
             self.images.insert(rank, image);
@@ -209,17 +210,12 @@ impl Guard {
                 self.pids.insert(slot, child.pid);
                 self.groups.insert(child.pid);
                 self.agent.tell(Input::Started { slot: Slot(slot), pid: child.pid });
-                let number = child.pid.cast_signed();
-                let kind = Message::STARTED;
-                self.report(Message { kind, number, detail: rank, restart, ..message });
+                self.report(Event::Started { slot, pid: child.pid, rank, restart });
             }
             Err(error) => {
                 self.agent.tell(Input::NotStarted { slot: Slot(slot) });
                 let again = self.carry_out();
-                let (kind, detail) = (Message::NOT_STARTED, error.step as u32);
-                let time_ns = u64::from(rank);
-                let message = Message { kind, number: error.errno, detail, time_ns, ..message };
-                self.report(message.followed_by(again));
+                self.report(Event::NotStarted { slot, rank, error, again });
             }
         }
     }
@@ -266,35 +262,28 @@ impl Guard {
     /// Handles a change of a process of the job. A process that ended is not reaped yet, so its group can still be
     /// signalled.
     fn changed(&mut self, slot: u32, change: Change) {
-        let (kind, input) = match change {
-            Change::Stopped => (Message::STOPPED, Input::Stopped { slot: Slot(slot) }),
-            Change::Continued => (Message::CONTINUED, Input::Continued { slot: Slot(slot) }),
+        let (event, input) = match change {
+            Change::Stopped => (Event::Stopped { slot }, Input::Stopped { slot: Slot(slot) }),
+            Change::Continued => (Event::Continued { slot }, Input::Continued { slot: Slot(slot) }),
             Change::Ended(status) => return self.ended(slot, status),
         };
         self.agent.tell(input);
         self.carry_out();
-        self.report(Message { kind, slot, ..Message::default() });
+        self.report(event);
     }
 
     /// Handles the end of the process of a slot.
     fn ended(&mut self, slot: u32, status: i32) {
-        let presence = self.agent.segment().presence(slot);
-        let message = Message {
-            kind: Message::ENDED,
-            slot,
-            number: status,
-            detail: presence.to_bits(),
-            time_ns: self.began.elapsed().as_nanos() as u64,
-            ..Message::default()
-        };
-        let rank = self.agent.rank_of(slot);
-        let presence = agent::presence_of(presence);
-        self.agent.tell(Input::Ended { slot: Slot(slot), status, presence });
+        let (segment, at) = (self.agent.segment(), self.began.elapsed());
+        let (presence, pid) = (segment.presence(slot), segment.slot_record(slot).pid);
+        let (rank, last) = (self.agent.rank_of(slot), agent::presence_of(presence));
+        self.agent.tell(Input::Ended { slot: Slot(slot), status, presence: last });
         let again = self.carry_out();
         if let (None, Some(rank)) = (again, rank) {
             self.images.remove(&rank); // its ends of the pipes go with it
         }
-        self.report(message.followed_by(again));
+        let wait = WaitRecord::default(); // the other end reads it
+        self.report(Event::Ended { slot, pid, status, at, wait, presence, again });
     }
 
     /// Handles the end of a process that joined below the one that was started. This counts as the end of the slot's
@@ -342,15 +331,8 @@ impl Guard {
     fn report_abort(&mut self, slot: u32) {
         let segment = self.agent.segment();
         let Presence::Aborted(code) = segment.presence(slot) else { return };
-        let message = Message {
-            kind: Message::GUEST_ABORTED,
-            slot,
-            number: segment.slot_record(slot).pid.cast_signed(),
-            detail: u32::from(code),
-            time_ns: self.began.elapsed().as_nanos() as u64,
-            ..Message::default()
-        };
-        self.report(message);
+        let (pid, at) = (segment.slot_record(slot).pid, self.began.elapsed());
+        self.report(Event::GuestAborted { pid, code, at });
     }
 
     fn signal(&self, slot: u32, signal: i32) {
@@ -394,12 +376,16 @@ impl Guard {
     }
 
     fn hear_launcher(&mut self) {
-        let mut bytes = [0; Message::BYTES];
+        let mut bytes = [0; Command::BYTES_MAX + 1];
         loop {
             match recv(&self.launcher, &mut bytes[..], RecvFlags::DONTWAIT) {
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::AGAIN) => return,
-                Ok((1.., _)) => self.obey(&Message::decode(&bytes)),
+                Ok((length @ 1.., _)) => {
+                    if let Ok(command) = Command::decode(&bytes[..length]) {
+                        self.obey(command);
+                    }
+                }
                 // The launcher has ended.
                 Ok(_) | Err(_) => {
                     self.launcher_gone = true;
@@ -410,22 +396,21 @@ impl Guard {
         }
     }
 
-    fn obey(&mut self, message: &Message) {
-        match message.kind {
-            Message::SIGNAL => {
-                if ends_a_job(message.number) {
+    fn obey(&mut self, command: Command) {
+        match command {
+            Command::Signal(signal) => {
+                if ends_a_job(signal) {
                     self.agent.tell(Input::NoRestarts);
                 }
                 for &pid in self.slots.keys() {
-                    process::signal_group(pid, message.number);
+                    process::signal_group(pid, signal);
                 }
             }
-            Message::END => {
-                self.agent.tell(Input::End { grace: Duration::from_nanos(message.time_ns) });
+            Command::End { grace } => {
+                self.agent.tell(Input::End { grace: grace.min(GRACE_MAX) });
                 self.carry_out();
             }
-            Message::KILL => self.kill(),
-            _ => {}
+            Command::Kill => self.kill(),
         }
     }
 
@@ -440,20 +425,24 @@ impl Guard {
 
     /// Queues an event for the launcher. The queue is bounded: for a launcher that does not listen, only the last stop
     /// or continuation of each process is kept.
-    fn report(&mut self, message: Message) {
-        let is_stop = |kind| kind == Message::STOPPED || kind == Message::CONTINUED;
-        if is_stop(message.kind) {
-            self.backlog.retain(|old| old.slot != message.slot || !is_stop(old.kind));
+    fn report(&mut self, event: Event) {
+        if let Event::Stopped { slot } | Event::Continued { slot } = event {
+            let old = [Event::Stopped { slot }, Event::Continued { slot }].map(Report::Event);
+            self.backlog.retain(|report| !old.contains(report));
         }
-        self.backlog.push_back(message);
+        self.queue(Report::Event(event));
+    }
+
+    fn queue(&mut self, report: Report) {
+        self.backlog.push_back(report);
         self.flush_backlog();
     }
 
     fn flush_backlog(&mut self) {
         let was_empty = self.backlog.is_empty();
-        while let Some(message) = self.backlog.front() {
+        while let Some(report) = self.backlog.front() {
             let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-            match send(&self.launcher, &message.encode(), flags) {
+            match send(&self.launcher, &report.encode(), flags) {
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::AGAIN) => break,
                 // Sent; or the launcher has ended, which another descriptor reports.

@@ -26,6 +26,7 @@ pub use landeck_groups::membership::OnFailure;
 pub use landeck_groups::restarts::Restart;
 use landeck_memory::{Presence, Segment, WaitRecord};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use serde::{Deserialize, Serialize};
 
 use crate::descendants;
 use crate::process::{self, Image, StartError};
@@ -56,7 +57,7 @@ pub struct Start {
 }
 
 /// An event of the job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Event {
     /// A process runs its program.
     Started {
@@ -91,8 +92,10 @@ pub enum Event {
         /// Time since the job began.
         at: Duration,
         /// The wait that it was in when it ended.
+        #[serde(skip)]
         wait: WaitRecord,
         /// How far its program had come with joining and leaving.
+        #[serde(with = "message::presence")]
         presence: Presence,
         /// When it is started again, if at all.
         again: Option<Restart>,
@@ -123,7 +126,7 @@ pub enum Event {
 }
 
 /// A command of the launcher.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
     /// Send this signal to every process. After INT, QUIT, TERM and HUP, no process is started again.
     Signal(i32),
@@ -287,8 +290,8 @@ impl Guardian {
                     self.clean_up();
                     return Ok(Some(Event::GuardianGone));
                 }
-                Heard::Message(message) => {
-                    let Some(event) = self.conversation.event(&message) else { continue };
+                Heard::Present(_) => {}
+                Heard::Event(event) => {
                     if event == Event::AllEnded {
                         self.state = State::Finished;
                     }

@@ -8,7 +8,6 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::conversation::{Conversation, Heard};
 use super::guard::{Forker, guard};
-use super::message::Message;
 use super::{Command, Event, GuardianError, Order, tell_segment};
 
 /// The daemon's end of the conversation with a guardian that its server has forked. Dropping this ends the job on this
@@ -52,11 +51,8 @@ impl ServedGuardian {
                     self.conversation.close_membership();
                     return Ok(Some(Event::GuardianGone));
                 }
-                Heard::Message(message) if message.kind == Message::PRESENT => {
-                    self.take_pid(message.number);
-                }
-                Heard::Message(message) => {
-                    let Some(event) = self.conversation.event(&message) else { continue };
+                Heard::Present(pid) => self.take_pid(pid),
+                Heard::Event(event) => {
                     self.is_over = event == Event::AllEnded;
                     return Ok(Some(event));
                 }
@@ -77,11 +73,11 @@ impl ServedGuardian {
         self.conversation.say(command)
     }
 
-    fn take_pid(&mut self, number: i32) {
-        self.pid = u32::try_from(number).ok();
+    fn take_pid(&mut self, pid: u32) {
+        self.pid = Some(pid);
         // Without this, a guardian that was stopped obeys only when somebody continues it.
-        self.process =
-            Pid::from_raw(number).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        self.process = Pid::from_raw(pid.cast_signed())
+            .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use landeck_engine::{Engine, Shared, deadline_ns};
 use landeck_groups::service::{Ask, Asking, EntryWord, Outcome, Phase};
 use landeck_host::job_names;
-use landeck_host::objects::{ObjectError, ObjectKind, ObjectName};
+use landeck_host::objects::{Name, ObjectError, ObjectKind};
 use landeck_kernel::{Area, Peer, Started};
 use landeck_memory::system::now_ns;
 use landeck_memory::{Buffer, Operation, WaitRecord};
@@ -32,7 +32,7 @@ impl Server<'_> {
         &self,
         replica: &Replica,
         context: u32,
-        name: &ObjectName,
+        name: &Name,
     ) -> Result<Option<u64>> {
         if !replica.serves_other_hosts() {
             return Ok(None);

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use landeck_engine::{Engine, WaitError, deadline_ns};
-use landeck_host::objects::{ObjectError, ObjectName};
+use landeck_host::objects::{Name, ObjectError};
 use landeck_memory::{Operation, WaitRecord};
 use landeck_named_groups::{GroupOptions, ServedBy};
 use landeck_wire::Slot;
@@ -57,13 +57,13 @@ impl Job {
     /// The launcher, if it is to serve a group. It may be about to join the job.
     pub(super) fn serving_launcher(
         &self,
-        group: &ObjectName,
+        group: &Name,
         options: GroupOptions,
     ) -> Result<Option<ServingLauncher>> {
         if options.served_by_whom() != ServedBy::Launcher {
             return Ok(None);
         }
-        let mailbox = ObjectName::new(MAILBOX_NAME).map_err(ObjectError::from)?;
+        let mailbox = Name::new(MAILBOX_NAME).map_err(ObjectError::from)?;
         let record = WaitRecord { operation: Operation::Group, ..WaitRecord::default() };
         let is_there = |_: &mut Engine| match self.find_mailbox(&mailbox) {
             Err(ObjectError::Unknown { .. }) => None,
@@ -97,7 +97,7 @@ impl ServingLauncher {
     }
 
     /// Tells the launcher that a group was made.
-    pub(super) fn tell_of(&self, group: &ObjectName) -> Result<()> {
+    pub(super) fn tell_of(&self, group: &Name) -> Result<()> {
         self.0.post(Message::new().pack_text(group.as_str()))
     }
 }

@@ -59,7 +59,7 @@ mod operations;
 use std::sync::Arc;
 use std::time::Duration;
 
-use landeck_host::objects::{self, ObjectError, ObjectName};
+use landeck_host::objects::{self, Name, ObjectError};
 use landeck_kernel::Peer;
 use landeck_memory::Segment;
 use landeck_named_groups::{MembersView, Outgoing, Replica, Sender, TimeLimit, ViewedMember};
@@ -114,7 +114,7 @@ impl Job {
     /// [`GroupError::NoServingLauncher`].
     pub fn create_group(&self, name: impl AsRef<[u8]>, options: GroupOptions) -> Result<Group> {
         error::call(&self.shared, "create_group", || {
-            let name = ObjectName::new(name).map_err(ObjectError::from)?;
+            let name = Name::new(name).map_err(ObjectError::from)?;
             let launcher = self.serving_launcher(&name, options)?;
             let options = match &launcher {
                 Some(launcher) => options.served_by(launcher.place()),
@@ -133,7 +133,7 @@ impl Job {
     /// not answer; [`GroupError::GroupDestroyed`]; [`GroupError::NoServer`].
     pub fn open_group(&self, name: impl AsRef<[u8]>) -> Result<Group> {
         error::call(&self.shared, "open_group", || {
-            let name = ObjectName::new(name).map_err(ObjectError::from)?;
+            let name = Name::new(name).map_err(ObjectError::from)?;
             let replica = Replica::find(&self.shared, &self.server_handle, &name)?;
             Ok(Group { replica })
         })

@@ -6,8 +6,8 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use landeck::{
-    Error, ErrorKind, Job, MailboxAddress, MailboxError, Message, ObjectError, ObjectNameError,
-    Options, Progress, Tag, ThreadMode,
+    Error, ErrorKind, Job, MailboxAddress, MailboxError, Message, NameError, ObjectError, Options,
+    Progress, Tag, ThreadMode,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -160,11 +160,11 @@ fn bad_names_and_addresses_are_told_apart() {
             ErrorKind::Object(ObjectError::Name(error)) => error,
             other => panic!("{other}"),
         };
-        assert_eq!(named(own.register("").unwrap_err()), ObjectNameError::Empty);
+        assert_eq!(named(own.register("").unwrap_err()), NameError::Empty);
         let long = named(own.register("n".repeat(65)).unwrap_err());
-        assert!(matches!(long, ObjectNameError::TooLong(_)), "{long}");
+        assert!(matches!(long, NameError::TooLong(_)), "{long}");
         let bytes = named(job.open_mailbox([0xc3, 0x28]).unwrap_err());
-        assert!(matches!(bytes, ObjectNameError::NotUtf8(_)), "{bytes}");
+        assert!(matches!(bytes, NameError::NotUtf8(_)), "{bytes}");
         let unknown = job.open_mailbox("nobody's").unwrap_err();
         assert!(
             matches!(unknown.kind, ErrorKind::Object(ObjectError::Unknown { .. })),

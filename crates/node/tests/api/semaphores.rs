@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use landeck::{
-    Error, ErrorKind, Job, ObjectError, ObjectNameError, Semaphore, SemaphoreError, SharedSegment,
-    Tag, ThreadMode,
+    Error, ErrorKind, Job, NameError, ObjectError, Semaphore, SemaphoreError, SharedSegment, Tag,
+    ThreadMode,
 };
 
 use crate::support::{NOTICED_WITHIN, in_enduring_job, in_job, kill_myself};
@@ -132,9 +132,9 @@ fn bad_input_of_semaphores_and_segments_is_told() {
             ErrorKind::Object(ObjectError::Name(error)) => error,
             other => panic!("{other}"),
         };
-        assert_eq!(named(job.create_semaphore("", 1).unwrap_err()), ObjectNameError::Empty);
+        assert_eq!(named(job.create_semaphore("", 1).unwrap_err()), NameError::Empty);
         let bytes = named(job.create_segment([0xff], 8).unwrap_err());
-        assert!(matches!(bytes, ObjectNameError::NotUtf8(_)));
+        assert!(matches!(bytes, NameError::NotUtf8(_)));
         let unknown = job.open_semaphore("none").unwrap_err();
         assert!(
             matches!(unknown.kind, ErrorKind::Object(ObjectError::Unknown { .. })),

@@ -4,7 +4,7 @@ use std::os::unix::process::parent_id;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use landeck::unstable::host::objects::{self, ObjectKind, ObjectName};
+use landeck::unstable::host::objects::{self, Name, ObjectKind};
 use landeck::unstable::host::socket::{self, AGENT_TIME, ExchangeError};
 use landeck::{ErrorKind, Job, ObjectError};
 use rustix::process::{Pid, Signal, kill_process};
@@ -16,7 +16,7 @@ const TEST: &str = "agent::who_needs_a_stopped_agent_has_an_error_after_ten_seco
 /// The kinds of questions, each with the time that it took to be refused.
 fn refusals(job: &Job) -> Vec<(Duration, String)> {
     let (host, process) = (job.process().host, job.process());
-    let name = ObjectName::new("of nobody").unwrap();
+    let name = Name::new("of nobody").unwrap();
     let timed = |refused: &dyn Fn() -> String| {
         let began = Instant::now();
         let said = refused();

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use landeck::unstable::JobInternals;
-use landeck::unstable::host::objects::{self, ObjectKind, ObjectName};
+use landeck::unstable::host::objects::{self, Name, ObjectKind};
 use landeck::unstable::memory::SegmentPlan;
 use landeck::{
     Job, Mailbox, MailboxAddress, Message, Region, RegionAddress, RemoteRegion, Result, Semaphore,
@@ -110,7 +110,7 @@ impl Objects {
 
 /// Overwrites words of objects for an episode.
 fn scribble(job: &Job, random: &mut Random) {
-    let name = |name: &str| ObjectName::new(name).unwrap();
+    let name = |name: &str| Name::new(name).unwrap();
     let open =
         |kind, of: &str| File::from(objects::open(job.process(), kind, &name(of)).unwrap().1);
     let semaphore = open(ObjectKind::Semaphore, "units");

@@ -5,7 +5,8 @@ use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 
-use landeck_wire::handover::{HANDOVER_BYTES, Handover};
+use landeck_wire::ControlMessage;
+use landeck_wire::handover::Handover;
 use rustix::io::Errno;
 use rustix::net::{self, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags};
 
@@ -66,7 +67,7 @@ impl DaemonSocket {
     /// The next message of the daemon; `None` if there is none.
     pub(super) fn hear(&mut self) -> Option<Heard> {
         let socket = self.socket.as_ref()?;
-        let mut bytes = [0; HANDOVER_BYTES + 1];
+        let mut bytes = [0; Handover::BYTES_MAX + 1];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
@@ -87,6 +88,7 @@ impl DaemonSocket {
             }
         }
         let first = descriptors.into_iter().next();
-        Some(Handover::decode(&bytes[..count]).map_or(Heard::Noise, |it| Heard::Message(it, first)))
+        let message = Handover::decode(&bytes[..count]);
+        Some(message.map_or(Heard::Noise, |it| Heard::Message(it, first)))
     }
 }

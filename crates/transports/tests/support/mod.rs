@@ -10,7 +10,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use landeck_transports::Lanes;
-use landeck_wire::handover::{Cipher, HANDOVER_BYTES, Handover, LaneKeys};
+use landeck_wire::ControlMessage;
+use landeck_wire::handover::{Cipher, Handover, LaneKeys};
 use rustix::net::{
     self, AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
     SocketFlags, SocketType,
@@ -79,7 +80,7 @@ impl TestDaemon {
 
     fn hear(&self, number: u32) -> Option<Handover> {
         let socket = self.sockets[number as usize].as_ref()?;
-        let mut bytes = [0; HANDOVER_BYTES];
+        let mut bytes = [0; Handover::BYTES_MAX];
         match net::recv(socket, &mut bytes[..], RecvFlags::DONTWAIT) {
             Ok((_, count @ 1..)) => Some(Handover::decode(&bytes[..count]).unwrap()),
             _ => None,
