@@ -9,7 +9,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::machine::Machine;
-use crate::statistics::{Spread, short};
+use crate::statistics::{Middle, short};
 
 /// Where something is drawn.
 pub(crate) type Area<'a> = DrawingArea<BitMapBackend<'a>, plotters::coord::Shift>;
@@ -38,7 +38,7 @@ pub(crate) struct Line {
     pub(crate) colour: RGBColor,
     /// Ours.
     pub(crate) is_thick: bool,
-    pub(crate) values: Vec<(f64, Spread)>,
+    pub(crate) values: Vec<(f64, Middle)>,
 }
 
 pub(crate) const WIDTH: i32 = 1200;
@@ -132,7 +132,7 @@ impl Line {
         vertical: &Scale,
     ) -> Result<Vec<(i32, i32)>, Box<dyn Error>> {
         let at =
-            |(place, spread): &(f64, Spread)| (horizontal.at(*place), vertical.at(spread.median));
+            |(place, spread): &(f64, Middle)| (horizontal.at(*place), vertical.at(spread.median));
         let corners: Vec<(i32, i32)> = self.values.iter().map(at).collect();
         for ((_, spread), corner) in self.values.iter().zip(&corners) {
             let ends =
@@ -292,7 +292,7 @@ impl Scale {
         to: i32,
         room: f64,
     ) -> Scale {
-        let spread = Spread::of(values.filter(|value| *value > 0.0));
+        let spread = Middle::of(values.filter(|value| *value > 0.0));
         let (low, high) =
             spread.map_or((1.0, 10.0), |spread| (spread.min / room, spread.max * room));
         Scale { low, high, from, to, is_logarithmic: true }
@@ -301,7 +301,7 @@ impl Scale {
     /// Holds all values, and some room beyond them.
     fn linear(values: impl Iterator<Item = f64>, from: i32, to: i32) -> Scale {
         const ROOM: f64 = 0.04;
-        let spread = Spread::of(values).unwrap_or(Spread { median: 0.0, min: 0.0, max: 1.0 });
+        let spread = Middle::of(values).unwrap_or(Middle { median: 0.0, min: 0.0, max: 1.0 });
         let room = ROOM * (spread.max - spread.min).max(1.0);
         Scale { low: spread.min - room, high: spread.max + room, from, to, is_logarithmic: false }
     }

@@ -25,7 +25,7 @@ use crate::paced::{Paced, name_of, pace};
 use crate::plot::colour;
 use crate::problem::Problem;
 use crate::report::Report;
-use crate::statistics::{Spread, short};
+use crate::statistics::{Middle, short};
 use crate::{launch, rounds};
 
 /// The longest time of a launch: starting 25 hosts' processes takes seconds here.
@@ -111,14 +111,14 @@ struct Measured {
 
 impl Measured {
     /// The part of the port's rate that carried data, in percent, as a spread.
-    fn goodput(&self, rate: u32) -> Option<Spread> {
+    fn goodput(&self, rate: u32) -> Option<Middle> {
         let bits = f64::from(self.senders) * self.bytes as f64 * 8.0;
         let percent: Vec<f64> = self
             .times_ms
             .iter()
             .map(|ms| 100.0 * bits / (ms * 1e-3) / (f64::from(rate) * 1e6))
             .collect();
-        Spread::of(percent)
+        Middle::of(percent)
     }
 }
 
@@ -274,10 +274,10 @@ impl IncastOptions {
                 let name = name_of(pace);
                 let one =
                     measured.iter().find(|one| one.gatherer == name && one.senders == senders);
-                one.and_then(|one| Spread::of(one.times_ms.iter().copied()))
+                one.and_then(|one| Middle::of(one.times_ms.iter().copied()))
             };
             let (Some(none), Some(credit)) = (find("none"), find("credit")) else { continue };
-            let of = |all: Spread| {
+            let of = |all: Middle| {
                 format!("{} ({} to {})", short(all.median), short(all.min), short(all.max))
             };
             let ratio = none.median / credit.median;
@@ -325,9 +325,9 @@ impl IncastOptions {
 
     fn field(&self, one: &Measured) -> String {
         let (Some(time), Some(goodput), Some(again)) = (
-            Spread::of(one.times_ms.iter().copied()),
+            Middle::of(one.times_ms.iter().copied()),
             one.goodput(self.rate),
-            Spread::of(one.sent_again.iter().copied()),
+            Middle::of(one.sent_again.iter().copied()),
         ) else {
             return "-".to_owned();
         };
@@ -347,7 +347,7 @@ impl IncastOptions {
             let of_it = measured.iter().filter(|one| one.gatherer == name && one.bytes == bytes);
             let values = of_it
                 .filter_map(|one| {
-                    let times = Spread::of(one.times_ms.iter().copied())?;
+                    let times = Middle::of(one.times_ms.iter().copied())?;
                     Some((f64::from(one.senders), times))
                 })
                 .collect();
@@ -356,7 +356,7 @@ impl IncastOptions {
         };
         let port = |senders: &u32| {
             let ms = f64::from(*senders) * bytes as f64 * 8.0 / (f64::from(self.rate) * 1e3);
-            (f64::from(*senders), Spread { median: ms, min: ms, max: ms })
+            (f64::from(*senders), Middle::one(ms))
         };
         let port = Line {
             name: "the port's rate".to_owned(),

@@ -15,7 +15,7 @@ use crate::chart::{
 use crate::figure::{Axis, Figure, Limit, Limits};
 use crate::results::Results;
 use crate::sample::{Point, size_label};
-use crate::statistics::{Spread, short};
+use crate::statistics::{Middle, short};
 
 /// Of lines that nobody was measured for.
 const FAINT_LINE: RGBColor = RGBColor(120, 120, 120);
@@ -116,7 +116,7 @@ impl Picture {
         let begin = results.row(results.own(), &first)?.spread.median;
         let at = |n: u32| {
             let value = begin * f64::from(n) / f64::from(since);
-            (f64::from(n), Spread { median: value, min: value, max: value })
+            (f64::from(n), Middle::one(value))
         };
         Some(Line {
             name: "as the processes".to_owned(),

@@ -19,7 +19,7 @@ use crate::over_hosts;
 use crate::probe;
 use crate::results::{Launch, LaunchValue, LeftOut, Results};
 use crate::sample::{Point, Sample};
-use crate::statistics::{Spread, mean};
+use crate::statistics::{Middle, mean};
 
 /// How much is measured.
 #[derive(Clone, Debug)]
@@ -219,7 +219,7 @@ pub(crate) fn summarise(
     by_point
         .into_iter()
         .filter_map(|(point, (unit, values))| {
-            let spread = Spread::of(values.iter().copied())?;
+            let spread = Middle::of(values.iter().copied())?;
             Some(LaunchValue {
                 point,
                 unit,

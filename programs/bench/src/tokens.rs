@@ -24,7 +24,7 @@ use crate::paced::{Paced, name_of, pace};
 use crate::problem::Problem;
 use crate::report::Report;
 use crate::sample::size_label;
-use crate::statistics::{Spread, short};
+use crate::statistics::{Middle, short};
 use crate::{launch, rounds};
 
 const LAUNCH_TIMEOUT: Duration = Duration::from_secs(120);
@@ -82,7 +82,7 @@ struct Rates {
 
 impl Rates {
     fn medians(&self) -> Vec<Option<f64>> {
-        let median = |rates: &Vec<f64>| Spread::of(rates.iter().copied()).map(|all| all.median);
+        let median = |rates: &Vec<f64>| Middle::of(rates.iter().copied()).map(|all| all.median);
         self.rates.iter().map(median).collect()
     }
 }
@@ -222,7 +222,7 @@ impl TokensOptions {
         let line = |(sender, rates): (&Paced, &Rates)| {
             let values = self.bytes.iter().zip(&rates.rates);
             let values = values.filter_map(|(bytes, rates)| {
-                Some((*bytes as f64, Spread::of(rates.iter().copied())?))
+                Some((*bytes as f64, Middle::of(rates.iter().copied())?))
             });
             Line {
                 name: sender.name(),

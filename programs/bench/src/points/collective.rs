@@ -4,10 +4,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use landeck::{Maximum, Result, Sum, World};
+use landeck_measure::Paged;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::batches::Batches;
-use crate::memory::Memory;
 use crate::{Bench, Trouble};
 
 /// One of the operations of bench/collectives.c.
@@ -194,10 +194,10 @@ fn back_to_back(
 /// Room for a block of every rank, and for the terms and sums of the reductions. All is touched by
 /// the checks, before anything is timed.
 pub(crate) struct Blocks {
-    outgoing: Memory<u8>,
-    incoming: Memory<u8>,
-    pub(crate) terms: Memory<f64>,
-    pub(crate) sums: Memory<f64>,
+    outgoing: Paged<u8>,
+    incoming: Paged<u8>,
+    pub(crate) terms: Paged<f64>,
+    pub(crate) sums: Paged<f64>,
 }
 
 impl Blocks {
@@ -205,10 +205,10 @@ impl Blocks {
         let block = bench.settings.largest();
         let (all, offset) = (block * bench.world.size(), bench.settings.offset);
         Blocks {
-            outgoing: Memory::new(0, all, offset),
-            incoming: Memory::new(0, all, offset),
-            terms: Memory::new(0.0, all / 8, offset),
-            sums: Memory::new(0.0, block / 8, offset),
+            outgoing: Paged::new(0, all, offset),
+            incoming: Paged::new(0, all, offset),
+            terms: Paged::new(0.0, all / 8, offset),
+            sums: Paged::new(0.0, block / 8, offset),
         }
     }
 

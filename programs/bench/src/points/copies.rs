@@ -10,9 +10,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use landeck::{Result, SharedSegment};
+use landeck_measure::{PAGE_BYTES, Paged};
 
 use crate::batches::Batches;
-use crate::memory::Memory;
 use crate::{Bench, Trouble};
 
 /// The kind of copies that are made.
@@ -31,7 +31,6 @@ const FORMS: [(&str, Form); 4] = [
     ("alltoall", Form::AllToAll),
 ];
 
-const PAGE_BYTES: usize = 4096;
 /// Data do not begin with a page, as private ones do.
 const HEAD_BYTES: usize = 256;
 
@@ -81,8 +80,8 @@ struct Turns {
     own: usize,
     size: usize,
     shared: SharedSegment,
-    outgoing: Memory<u8>,
-    incoming: Memory<u8>,
+    outgoing: Paged<u8>,
+    incoming: Paged<u8>,
 }
 
 impl Turns {
@@ -93,7 +92,7 @@ impl Turns {
         let mut number = [made.as_ref().map_or(0, SharedSegment::number)];
         bench.world.broadcast(&mut number, 0)?;
         let shared = made.map_or_else(|| bench.job.open_segment_by_number(number[0]), Ok)?;
-        let memory = || Memory::new(1, bytes * size, bench.settings.offset);
+        let memory = || Paged::new(1, bytes * size, bench.settings.offset);
         let (outgoing, incoming) = (memory(), memory());
         Ok(Self { form, bytes, own, size, shared, outgoing, incoming })
     }

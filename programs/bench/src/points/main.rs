@@ -43,7 +43,6 @@ mod delivery;
 mod exchange;
 mod group;
 mod matching;
-mod memory;
 mod objects;
 mod outside;
 mod overlap;

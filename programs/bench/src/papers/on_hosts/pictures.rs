@@ -108,7 +108,7 @@ fn along_hosts(values: &Values, operation: &str, bytes: u64, title: String) -> C
     chart(values, title, axis, lines.filter(|line| !line.values.is_empty()).collect())
 }
 
-fn line_of(series: (&str, &'static str), values: Vec<(f64, crate::statistics::Spread)>) -> Line {
+fn line_of(series: (&str, &'static str), values: Vec<(f64, crate::statistics::Middle)>) -> Line {
     let (way, who) = series;
     let is_thick = way == USUAL;
     Line { name: name_of(way, who), colour: colour_of(way, who), is_thick, values }
