@@ -52,17 +52,7 @@ pub(crate) fn measure(bench: &Bench) -> std::result::Result<(), Trouble> {
         for (name, form) in FORMS {
             let mut turns = Turns::new(bench, form, bytes)?;
             let size = bench.world.size() as u64;
-            let batches = Batches {
-                world: &bench.world,
-                settings: &bench.settings,
-                figure: "copies",
-                form: name,
-                bytes,
-                followers: bench.world.size() - 1,
-                slowest_counts: true,
-                divisor: 1.0,
-                step: size,
-            };
+            let batches = Batches { step: size, ..bench.batches(name, bytes) };
             let in_a_turn = if form.has_root() { size } else { 1 };
             batches.run(|iterations| {
                 bench.world.barrier()?;

@@ -100,17 +100,7 @@ fn take(world: &World, bytes: usize) -> Result<u8> {
 }
 
 fn batches(bench: &Bench, bytes: usize, followers: usize, slowest_counts: bool) -> Batches<'_> {
-    Batches {
-        world: &bench.world,
-        settings: &bench.settings,
-        figure: &bench.settings.figure,
-        form: "",
-        bytes,
-        followers,
-        slowest_counts,
-        divisor: 2.0,
-        step: 1,
-    }
+    Batches { followers, slowest_counts, divisor: 2.0, ..bench.batches("", bytes) }
 }
 
 fn to_and_fro(
