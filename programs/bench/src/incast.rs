@@ -6,13 +6,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::fs;
-use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use landeck::unstable::host::say::say;
 use landeck_testing::hosts::Wish;
 use serde::Serialize;
 
@@ -127,11 +124,8 @@ impl Measured {
 /// # Errors
 /// If hosts cannot be made, nothing can be written, or a launch did not end well.
 pub(crate) fn run(options: &IncastOptions, places: &Places) -> Result<(), Problem> {
-    fs::create_dir_all(&options.output)
-        .map_err(|error| Problem::NotWritten { path: options.output.clone(), error })?;
-    let gatherers = Paced::all(&options.paces, &options.with, places)?;
-    launch::adopt_orphans();
     let mut report = Report::begin(&options.output)?;
+    let gatherers = Paced::all(&options.paces, &options.with, places)?;
     let small = Cluster::of(Wish {
         rate: Some(format!("{}mbit", options.rate)),
         port_bytes: Some(options.port_bytes),
@@ -141,18 +135,16 @@ pub(crate) fn run(options: &IncastOptions, places: &Places) -> Result<(), Proble
     drop(small);
     report.add(&options.table(&gatherers, &measured))?;
     report.add(&paper())?;
-    options.keep("incast", &measured)?;
+    report.keep("incast", &measured)?;
     for &bytes in &options.bytes {
-        let path = options.output.join(format!("incast-{bytes}.png"));
-        let drawn = options.chart(&gatherers, &measured, bytes).draw(&path);
-        drawn.map_err(|error| Problem::NotDrawn { path, error: error.to_string() })?;
+        let chart = options.chart(&gatherers, &measured, bytes);
+        report.draw(&format!("incast-{bytes}"), |path| chart.draw(path))?;
     }
     let mut troubles = troubles(&measured);
     if !options.small_port_only {
         troubles += options.without_a_small_port(places, &gatherers, &mut report)?;
     }
-    say(&format!("\nTables, values and pictures: {}\n", options.output.display()))?;
-    if troubles == 0 { Ok(()) } else { Err(Problem::Troubles { troubles }) }
+    report.end("Tables, values and pictures", troubles)
 }
 
 /// The points that did not end well.
@@ -284,7 +276,7 @@ impl IncastOptions {
             let _ = writeln!(text, "| {senders} | {} | {} | {ratio:.2} |", of(none), of(credit));
         }
         report.add(&text)?;
-        self.keep("open", &measured)?;
+        report.keep("open", &measured)?;
         Ok(troubles(&measured))
     }
 
@@ -332,13 +324,6 @@ impl IncastOptions {
             return "-".to_owned();
         };
         format!("{}, {:.0}%, {:.0}", short(time.median), goodput.median, again.median)
-    }
-
-    fn keep(&self, name: &str, measured: &[Measured]) -> Result<(), Problem> {
-        let path = self.output.join(name).with_extension("json");
-        let text = serde_json::to_string_pretty(measured).map_err(io::Error::from);
-        let written = text.and_then(|text| fs::write(&path, text));
-        written.map_err(|error| Problem::NotWritten { path, error })
     }
 
     fn chart(&self, gatherers: &[Paced], measured: &[Measured], bytes: u64) -> Chart {

@@ -12,7 +12,7 @@ use crate::figure::Part;
 use crate::over_hosts;
 use crate::plot::colour;
 use crate::problem::Problem;
-use crate::report::leave_out;
+use crate::report::present;
 
 /// Landeck at a pace, or a peer.
 #[derive(Clone, Debug)]
@@ -54,14 +54,7 @@ impl Paced {
         let others = others.into_iter().filter(is_wanted);
         let all =
             paces.iter().map(of).chain(others.map(|candidate| Self { candidate, pace: None }));
-        let mut present = Vec::new();
-        for one in all {
-            match places.missing(one.candidate) {
-                Some(path) => leave_out(one.candidate, &path)?,
-                None => present.push(one),
-            }
-        }
-        Ok(present)
+        present(all, |one| Some((one.candidate, places.missing(one.candidate)?)))
     }
 
     /// The name in tables and pictures.
