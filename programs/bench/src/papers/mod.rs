@@ -28,7 +28,6 @@ use crate::candidate::{Candidate, Places};
 use crate::chart::Chart;
 use crate::problem::Problem;
 use crate::report::Report;
-use crate::rounds;
 use grid::Study;
 use measure::Effort;
 use values::Values;
@@ -82,9 +81,7 @@ pub(crate) fn run(options: &PapersOptions, places: &Places) -> Result<(), Proble
     }
     for study in options.studies() {
         let launches = study.launches(options.quick);
-        let progress = rounds::progress_bar(study.name(), effort.rounds * launches.len());
-        let values = measure::measure(study, &launches, places, &effort, &progress);
-        progress.finish_and_clear();
+        let values = measure::measure(study, &launches, places, &effort);
         report.add(&tables::study(&values))?;
         keep(&report, &values, pictures::pictures(&values))?;
         measured.push(values);

@@ -24,7 +24,6 @@ use crate::candidate::{Candidate, Places};
 use crate::cluster::Cluster;
 use crate::problem::Problem;
 use crate::report::{Report, present};
-use crate::rounds;
 use grid::Grid;
 
 /// Measures on two to `hosts` hosts.
@@ -60,9 +59,7 @@ pub(super) fn run(options: &PapersOptions, hosts: u32, places: &Places) -> Resul
             study.name(),
             launches.len()
         ))?;
-        let progress = rounds::progress_bar(study.name(), effort.rounds * launches.len());
-        let values = measure::measure(study, &launches, &places, &effort, &progress);
-        progress.finish_and_clear();
+        let values = measure::measure(study, &launches, &places, &effort);
         let counted = counts::check(&values);
         report.add(&tables::study(&values, &counted))?;
         if study == Study::Sizes && options.processes.is_none() {
