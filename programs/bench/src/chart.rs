@@ -124,6 +124,17 @@ impl Chart {
 }
 
 impl Line {
+    /// The places that have values.
+    pub(crate) fn along<P>(
+        name: impl Into<String>,
+        (colour, is_thick): (RGBColor, bool),
+        places: impl IntoIterator<Item = P>,
+        value: impl Fn(P) -> Option<(f64, Middle)>,
+    ) -> Self {
+        let values = places.into_iter().filter_map(value).collect();
+        Self { name: name.into(), colour, is_thick, values }
+    }
+
     /// Returns its corners.
     fn draw(
         &self,

@@ -330,25 +330,15 @@ impl IncastOptions {
         let line = |gatherer: &Paced| {
             let name = gatherer.name();
             let of_it = measured.iter().filter(|one| one.gatherer == name && one.bytes == bytes);
-            let values = of_it
-                .filter_map(|one| {
-                    let times = Middle::of(one.times_ms.iter().copied())?;
-                    Some((f64::from(one.senders), times))
-                })
-                .collect();
-            let is_thick = gatherer.pace.is_some();
-            Line { name, colour: gatherer.colour(), is_thick, values }
+            Line::along(&name, gatherer.style(), of_it, |one| {
+                Some((f64::from(one.senders), Middle::of(one.times_ms.iter().copied())?))
+            })
         };
-        let port = |senders: &u32| {
-            let ms = f64::from(*senders) * bytes as f64 * 8.0 / (f64::from(self.rate) * 1e3);
-            (f64::from(*senders), Middle::one(ms))
-        };
-        let port = Line {
-            name: "the port's rate".to_owned(),
-            colour: colour(Candidate::Bare),
-            is_thick: false,
-            values: self.senders.iter().map(port).collect(),
-        };
+        let port_style = (colour(Candidate::Bare), false);
+        let port = Line::along("the port's rate", port_style, &self.senders, |&senders| {
+            let ms = f64::from(senders) * bytes as f64 * 8.0 / (f64::from(self.rate) * 1e3);
+            Some((f64::from(senders), Middle::one(ms)))
+        });
         let lines = gatherers.iter().map(line).filter(|line| !line.values.is_empty());
         Chart {
             title: format!(

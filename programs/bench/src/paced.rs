@@ -62,10 +62,10 @@ impl Paced {
         self.pace.as_deref().map_or_else(|| self.candidate.title().to_owned(), name_of)
     }
 
-    /// The colour in pictures.
-    pub(crate) fn colour(&self) -> RGBColor {
-        let Some(pace) = self.pace.as_deref() else { return colour(self.candidate) };
-        match pace {
+    /// The colour in pictures, and whether its line is thick.
+    pub(crate) fn style(&self) -> (RGBColor, bool) {
+        let Some(pace) = self.pace.as_deref() else { return (colour(self.candidate), false) };
+        let colour = match pace {
             "none" => RGBColor(120, 120, 120),
             "calibrated" => RGBColor(70, 150, 220),
             "tokens" => RGBColor(60, 20, 110),
@@ -73,7 +73,8 @@ impl Paced {
             "tokens:reservation" => RGBColor(180, 140, 215),
             _ if pace.starts_with("credit") => RGBColor(0, 84, 166),
             _ => RGBColor(140, 190, 235),
-        }
+        };
+        (colour, true)
     }
 
     /// The command that starts `source`.c in the processes of a part.

@@ -203,15 +203,9 @@ impl TokensOptions {
     fn chart(&self, senders: &[Paced], measured: &[Rates]) -> Chart {
         let line = |(sender, rates): (&Paced, &Rates)| {
             let values = self.bytes.iter().zip(&rates.rates);
-            let values = values.filter_map(|(bytes, rates)| {
+            Line::along(sender.name(), sender.style(), values, |(bytes, rates)| {
                 Some((*bytes as f64, Middle::of(rates.iter().copied())?))
-            });
-            Line {
-                name: sender.name(),
-                colour: sender.colour(),
-                is_thick: sender.pace.is_some(),
-                values: values.collect(),
-            }
+            })
         };
         let lines = senders.iter().zip(measured).map(line);
         Chart {
