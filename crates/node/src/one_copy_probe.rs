@@ -11,12 +11,12 @@ use std::ptr::NonNull;
 use landeck_host::probed::Finding;
 use landeck_host::twin::Twin;
 use landeck_kernel::{Area, Endpoint, Peer, RequestId, Started, Wanted};
+use landeck_measure::processors::{first_two, keeping_place, pin};
 use landeck_memory::process_memory::{allow_readers, name_readers};
 use landeck_memory::system::now_ns;
 use landeck_memory::{Blocks, Buffer, Bytes, Segment, SegmentPlan, SlotRecord, SlotState, Spread};
 use landeck_transports::SharedMemory;
 use landeck_wire::way::OneCopy;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// The lengths, descending. Longer messages take too long, and count as the longest one. Shorter ones stay in two copies:
 /// up to 256 KiB a send needs no receive, and no program may depend on a probe for that.
@@ -38,21 +38,17 @@ const TAG: u32 = 0;
 
 /// Measures this host within 5 ms. The calling process must have one thread.
 pub(crate) fn measure() -> Finding {
-    let Ok(allowed) = sched_getaffinity(None) else { return Finding::Never };
-    let mut processors = (0..CpuSet::MAX_CPU).filter(|&processor| allowed.is_set(processor));
-    let (Some(first), Some(second)) = (processors.next(), processors.next()) else {
-        return Finding::Never; // without two processors, all messages take turns
-    };
+    // Without two processors, all messages take turns.
+    let Some(processors) = first_two() else { return Finding::Never };
     // Each reads the other.
     let with_readers_of = |ancestor| {
         name_readers(ancestor);
         allow_readers();
     };
     with_readers_of(std::process::id());
-    let finding = measure_on([first, second]);
+    // If the old place is refused, the job's processes still get processors of their own.
+    let finding = keeping_place(|| measure_on(processors));
     with_readers_of(0);
-    // If it is refused, the job's processes still get processors of their own.
-    let _ = sched_setaffinity(None, &allowed);
     finding.unwrap_or(Finding::Disturbed(1))
 }
 
@@ -89,13 +85,6 @@ fn finding_of(mut least_ns: impl FnMut(u64) -> Option<[u64; 2]>) -> Option<Findi
         finding = Some(Finding::FromKib(kib));
     }
     finding
-}
-
-/// Binds this thread to a processor. If that is refused, the probe is of wherever it runs.
-fn pin(processor: usize) {
-    let mut one = CpuSet::new();
-    one.set(processor);
-    let _ = sched_setaffinity(None, &one);
 }
 
 /// One of the two processes.

@@ -46,14 +46,11 @@ impl Change {
 /// # Errors
 /// When the folder has no installation that can be measured.
 pub(crate) fn candidates(places: &Places, prefix: &Path) -> Result<Vec<Candidate>, Problem> {
-    let mut present = Vec::new();
-    for own in candidate::ALL {
-        let Some(other) = own.of_the_other() else { continue };
-        match places.missing(own).or_else(|| places.missing(other)) {
-            None => present.extend([own, other]),
-            Some(path) => report::leave_out(own, &path)?,
-        }
-    }
+    let both = candidate::ALL.into_iter().filter_map(|own| Some([own, own.of_the_other()?]));
+    let missing = |&[own, other]: &[Candidate; 2]| {
+        Some((own, places.missing(own).or_else(|| places.missing(other))?))
+    };
+    let present = report::present(both, missing)?.concat();
     if present.is_empty() {
         Err(Problem::NoInstallation { prefix: prefix.to_owned() })
     } else {

@@ -9,7 +9,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::machine::Machine;
-use crate::statistics::{Spread, short};
+use crate::statistics::{Middle, short};
 
 /// Where something is drawn.
 pub(crate) type Area<'a> = DrawingArea<BitMapBackend<'a>, plotters::coord::Shift>;
@@ -38,7 +38,7 @@ pub(crate) struct Line {
     pub(crate) colour: RGBColor,
     /// Ours.
     pub(crate) is_thick: bool,
-    pub(crate) values: Vec<(f64, Spread)>,
+    pub(crate) values: Vec<(f64, Middle)>,
 }
 
 pub(crate) const WIDTH: i32 = 1200;
@@ -124,6 +124,17 @@ impl Chart {
 }
 
 impl Line {
+    /// The places that have values.
+    pub(crate) fn along<P>(
+        name: impl Into<String>,
+        (colour, is_thick): (RGBColor, bool),
+        places: impl IntoIterator<Item = P>,
+        value: impl Fn(P) -> Option<(f64, Middle)>,
+    ) -> Self {
+        let values = places.into_iter().filter_map(value).collect();
+        Self { name: name.into(), colour, is_thick, values }
+    }
+
     /// Returns its corners.
     fn draw(
         &self,
@@ -132,7 +143,7 @@ impl Line {
         vertical: &Scale,
     ) -> Result<Vec<(i32, i32)>, Box<dyn Error>> {
         let at =
-            |(place, spread): &(f64, Spread)| (horizontal.at(*place), vertical.at(spread.median));
+            |(place, spread): &(f64, Middle)| (horizontal.at(*place), vertical.at(spread.median));
         let corners: Vec<(i32, i32)> = self.values.iter().map(at).collect();
         for ((_, spread), corner) in self.values.iter().zip(&corners) {
             let ends =
@@ -292,7 +303,7 @@ impl Scale {
         to: i32,
         room: f64,
     ) -> Scale {
-        let spread = Spread::of(values.filter(|value| *value > 0.0));
+        let spread = Middle::of(values.filter(|value| *value > 0.0));
         let (low, high) =
             spread.map_or((1.0, 10.0), |spread| (spread.min / room, spread.max * room));
         Scale { low, high, from, to, is_logarithmic: true }
@@ -301,7 +312,7 @@ impl Scale {
     /// Holds all values, and some room beyond them.
     fn linear(values: impl Iterator<Item = f64>, from: i32, to: i32) -> Scale {
         const ROOM: f64 = 0.04;
-        let spread = Spread::of(values).unwrap_or(Spread { median: 0.0, min: 0.0, max: 1.0 });
+        let spread = Middle::of(values).unwrap_or(Middle { median: 0.0, min: 0.0, max: 1.0 });
         let room = ROOM * (spread.max - spread.min).max(1.0);
         Scale { low: spread.min - room, high: spread.max + room, from, to, is_logarithmic: false }
     }

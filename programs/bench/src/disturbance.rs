@@ -11,19 +11,19 @@ pub(crate) const DISTURBED_SHARE: f64 = 0.04;
 
 /// Processor time used so far, by everybody and by this process with its children.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Usage {
+struct Usage {
     at: Instant,
     all_s: f64,
     own_s: f64,
 }
 
 impl Usage {
-    pub(crate) fn now() -> Usage {
+    fn now() -> Usage {
         Usage { at: Instant::now(), all_s: all_s().unwrap_or(0.0), own_s: own_s().unwrap_or(0.0) }
     }
 
     /// The share of all processors that others have used since `earlier`.
-    pub(crate) fn others_share_since(&self, earlier: &Usage) -> f64 {
+    fn others_share_since(&self, earlier: &Usage) -> f64 {
         let processors = thread::available_parallelism().map_or(1, usize::from);
         let capacity_s = self.at.duration_since(earlier.at).as_secs_f64() * processors as f64;
         let others_s = (self.all_s - earlier.all_s) - (self.own_s - earlier.own_s);
@@ -32,8 +32,33 @@ impl Usage {
     }
 }
 
+/// The share of all processors that others used while something was measured, and its outcome.
+pub(crate) fn watched<T>(measure: impl FnOnce() -> T) -> (f64, T) {
+    let usage = Usage::now();
+    let measured = measure();
+    (Usage::now().others_share_since(&usage), measured)
+}
+
+/// Repeats a launch while others disturb it and there is time; the least disturbed counts.
+pub(crate) fn patiently<T, E>(
+    patience: Duration,
+    mut once: impl FnMut() -> Result<(f64, T), E>,
+) -> Result<T, E> {
+    let deadline = Instant::now() + patience;
+    wait_for_calm(deadline);
+    let (mut share, mut best) = once()?;
+    while share > DISTURBED_SHARE && Instant::now() < deadline {
+        wait_for_calm(deadline);
+        let (again_share, again) = once()?;
+        if again_share < share {
+            (share, best) = (again_share, again);
+        }
+    }
+    Ok(best)
+}
+
 /// Waits until nobody else runs, at most until the deadline.
-pub(crate) fn wait_for_calm(deadline: Instant) {
+fn wait_for_calm(deadline: Instant) {
     let mut earlier = Usage::now();
     while Instant::now() < deadline {
         thread::sleep(Duration::from_millis(150));

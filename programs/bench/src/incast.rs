@@ -6,13 +6,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::fs;
-use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use landeck::unstable::host::say::say;
 use landeck_testing::hosts::Wish;
 use serde::Serialize;
 
@@ -25,7 +22,7 @@ use crate::paced::{Paced, name_of, pace};
 use crate::plot::colour;
 use crate::problem::Problem;
 use crate::report::Report;
-use crate::statistics::{Spread, short};
+use crate::statistics::{Middle, short};
 use crate::{launch, rounds};
 
 /// The longest time of a launch: starting 25 hosts' processes takes seconds here.
@@ -111,14 +108,14 @@ struct Measured {
 
 impl Measured {
     /// The part of the port's rate that carried data, in percent, as a spread.
-    fn goodput(&self, rate: u32) -> Option<Spread> {
+    fn goodput(&self, rate: u32) -> Option<Middle> {
         let bits = f64::from(self.senders) * self.bytes as f64 * 8.0;
         let percent: Vec<f64> = self
             .times_ms
             .iter()
             .map(|ms| 100.0 * bits / (ms * 1e-3) / (f64::from(rate) * 1e6))
             .collect();
-        Spread::of(percent)
+        Middle::of(percent)
     }
 }
 
@@ -127,11 +124,8 @@ impl Measured {
 /// # Errors
 /// If hosts cannot be made, nothing can be written, or a launch did not end well.
 pub(crate) fn run(options: &IncastOptions, places: &Places) -> Result<(), Problem> {
-    fs::create_dir_all(&options.output)
-        .map_err(|error| Problem::NotWritten { path: options.output.clone(), error })?;
-    let gatherers = Paced::all(&options.paces, &options.with, places)?;
-    launch::adopt_orphans();
     let mut report = Report::begin(&options.output)?;
+    let gatherers = Paced::all(&options.paces, &options.with, places)?;
     let small = Cluster::of(Wish {
         rate: Some(format!("{}mbit", options.rate)),
         port_bytes: Some(options.port_bytes),
@@ -141,18 +135,16 @@ pub(crate) fn run(options: &IncastOptions, places: &Places) -> Result<(), Proble
     drop(small);
     report.add(&options.table(&gatherers, &measured))?;
     report.add(&paper())?;
-    options.keep("incast", &measured)?;
+    report.keep("incast", &measured)?;
     for &bytes in &options.bytes {
-        let path = options.output.join(format!("incast-{bytes}.png"));
-        let drawn = options.chart(&gatherers, &measured, bytes).draw(&path);
-        drawn.map_err(|error| Problem::NotDrawn { path, error: error.to_string() })?;
+        let chart = options.chart(&gatherers, &measured, bytes);
+        report.draw(&format!("incast-{bytes}"), |path| chart.draw(path))?;
     }
     let mut troubles = troubles(&measured);
     if !options.small_port_only {
         troubles += options.without_a_small_port(places, &gatherers, &mut report)?;
     }
-    say(&format!("\nTables, values and pictures: {}\n", options.output.display()))?;
-    if troubles == 0 { Ok(()) } else { Err(Problem::Troubles { troubles }) }
+    report.end("Tables, values and pictures", troubles)
 }
 
 /// The points that did not end well.
@@ -274,17 +266,17 @@ impl IncastOptions {
                 let name = name_of(pace);
                 let one =
                     measured.iter().find(|one| one.gatherer == name && one.senders == senders);
-                one.and_then(|one| Spread::of(one.times_ms.iter().copied()))
+                one.and_then(|one| Middle::of(one.times_ms.iter().copied()))
             };
             let (Some(none), Some(credit)) = (find("none"), find("credit")) else { continue };
-            let of = |all: Spread| {
+            let of = |all: Middle| {
                 format!("{} ({} to {})", short(all.median), short(all.min), short(all.max))
             };
             let ratio = none.median / credit.median;
             let _ = writeln!(text, "| {senders} | {} | {} | {ratio:.2} |", of(none), of(credit));
         }
         report.add(&text)?;
-        self.keep("open", &measured)?;
+        report.keep("open", &measured)?;
         Ok(troubles(&measured))
     }
 
@@ -325,45 +317,28 @@ impl IncastOptions {
 
     fn field(&self, one: &Measured) -> String {
         let (Some(time), Some(goodput), Some(again)) = (
-            Spread::of(one.times_ms.iter().copied()),
+            Middle::of(one.times_ms.iter().copied()),
             one.goodput(self.rate),
-            Spread::of(one.sent_again.iter().copied()),
+            Middle::of(one.sent_again.iter().copied()),
         ) else {
             return "-".to_owned();
         };
         format!("{}, {:.0}%, {:.0}", short(time.median), goodput.median, again.median)
     }
 
-    fn keep(&self, name: &str, measured: &[Measured]) -> Result<(), Problem> {
-        let path = self.output.join(name).with_extension("json");
-        let text = serde_json::to_string_pretty(measured).map_err(io::Error::from);
-        let written = text.and_then(|text| fs::write(&path, text));
-        written.map_err(|error| Problem::NotWritten { path, error })
-    }
-
     fn chart(&self, gatherers: &[Paced], measured: &[Measured], bytes: u64) -> Chart {
         let line = |gatherer: &Paced| {
             let name = gatherer.name();
             let of_it = measured.iter().filter(|one| one.gatherer == name && one.bytes == bytes);
-            let values = of_it
-                .filter_map(|one| {
-                    let times = Spread::of(one.times_ms.iter().copied())?;
-                    Some((f64::from(one.senders), times))
-                })
-                .collect();
-            let is_thick = gatherer.pace.is_some();
-            Line { name, colour: gatherer.colour(), is_thick, values }
+            Line::along(&name, gatherer.style(), of_it, |one| {
+                Some((f64::from(one.senders), Middle::of(one.times_ms.iter().copied())?))
+            })
         };
-        let port = |senders: &u32| {
-            let ms = f64::from(*senders) * bytes as f64 * 8.0 / (f64::from(self.rate) * 1e3);
-            (f64::from(*senders), Spread { median: ms, min: ms, max: ms })
-        };
-        let port = Line {
-            name: "the port's rate".to_owned(),
-            colour: colour(Candidate::Bare),
-            is_thick: false,
-            values: self.senders.iter().map(port).collect(),
-        };
+        let port_style = (colour(Candidate::Bare), false);
+        let port = Line::along("the port's rate", port_style, &self.senders, |&senders| {
+            let ms = f64::from(senders) * bytes as f64 * 8.0 / (f64::from(self.rate) * 1e3);
+            Some((f64::from(senders), Middle::one(ms)))
+        });
         let lines = gatherers.iter().map(line).filter(|line| !line.values.is_empty());
         Chart {
             title: format!(

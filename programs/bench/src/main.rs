@@ -46,7 +46,6 @@ use crate::incast::IncastOptions;
 use crate::papers::PapersOptions;
 use crate::problem::Problem;
 use crate::report::Report;
-use crate::results::Results;
 use crate::rounds::Effort;
 use crate::tokens::TokensOptions;
 
@@ -203,10 +202,6 @@ fn run(options: &RunOptions, places: &Places) -> Result<(), Problem> {
     if let Some(patience) = options.patience {
         effort.patience = Duration::from_secs(patience);
     }
-    fs::create_dir_all(&options.output)
-        .map_err(|error| Problem::NotWritten { path: options.output.clone(), error })?;
-    launch::adopt_orphans();
-
     let mut report = Report::begin(&options.output)?;
     report.add(&table::probes(&probe::all()))?;
     if options.against.is_some() {
@@ -219,13 +214,16 @@ fn run(options: &RunOptions, places: &Places) -> Result<(), Problem> {
         if let Some(text) = traffic::table(figure, &results, places) {
             report.add(&text)?;
         }
-        keep(&results, &options.output)?;
+        report.keep(results.figure, &results)?;
+        for picture in plot::pictures(&results) {
+            report.draw(&picture.name, |path| picture.draw(&results, path))?;
+        }
         for point in results.points() {
             verdicts.extend(results.verdicts(&point));
         }
     }
     report.add(&table::verdicts(&verdicts))?;
-    Ok(say(&format!("\nTables, values and pictures: {}\n", options.output.display()))?)
+    report.end("Tables, values and pictures", 0)
 }
 
 /// Everything that is measured is there and fresh, unless that is not wanted.
@@ -351,27 +349,10 @@ fn present_candidates(places: &Places, options: &RunOptions) -> Result<Vec<Candi
             && (if has_hosts { candidate.is_over_hosts() } else { !candidate.is_for_hosts() })
             && candidate.peer().is_none_or(|peer| peers.iter().any(|name| name == peer))
     };
-    let mut present = Vec::new();
-    for candidate in candidate::ALL.into_iter().filter(wanted) {
-        match places.missing(candidate) {
-            None => present.push(candidate),
-            Some(path) => report::leave_out(candidate, &path)?,
-        }
-    }
+    let present = report::present(candidate::ALL.into_iter().filter(wanted), |&candidate| {
+        Some((candidate, places.missing(candidate)?))
+    })?;
     if present.is_empty() { Err(Problem::Nobody) } else { Ok(present) }
-}
-
-fn keep(results: &Results, folder: &Path) -> Result<(), Problem> {
-    let path = folder.join(results.figure).with_extension("json");
-    let text = serde_json::to_string_pretty(results).map_err(io::Error::from);
-    let written = text.and_then(|text| fs::write(&path, text));
-    written.map_err(|error| Problem::NotWritten { path, error })?;
-    for picture in plot::pictures(results) {
-        let path = folder.join(&picture.name).with_extension("png");
-        let drawn = picture.draw(results, &path);
-        drawn.map_err(|error| Problem::NotDrawn { path, error: error.to_string() })?;
-    }
-    Ok(())
 }
 
 /// The names of the figures and of the candidates.

@@ -12,7 +12,7 @@ use crate::figure::Part;
 use crate::over_hosts;
 use crate::plot::colour;
 use crate::problem::Problem;
-use crate::report::leave_out;
+use crate::report::present;
 
 /// Landeck at a pace, or a peer.
 #[derive(Clone, Debug)]
@@ -54,14 +54,7 @@ impl Paced {
         let others = others.into_iter().filter(is_wanted);
         let all =
             paces.iter().map(of).chain(others.map(|candidate| Self { candidate, pace: None }));
-        let mut present = Vec::new();
-        for one in all {
-            match places.missing(one.candidate) {
-                Some(path) => leave_out(one.candidate, &path)?,
-                None => present.push(one),
-            }
-        }
-        Ok(present)
+        present(all, |one| Some((one.candidate, places.missing(one.candidate)?)))
     }
 
     /// The name in tables and pictures.
@@ -69,10 +62,10 @@ impl Paced {
         self.pace.as_deref().map_or_else(|| self.candidate.title().to_owned(), name_of)
     }
 
-    /// The colour in pictures.
-    pub(crate) fn colour(&self) -> RGBColor {
-        let Some(pace) = self.pace.as_deref() else { return colour(self.candidate) };
-        match pace {
+    /// The colour in pictures, and whether its line is thick.
+    pub(crate) fn style(&self) -> (RGBColor, bool) {
+        let Some(pace) = self.pace.as_deref() else { return (colour(self.candidate), false) };
+        let colour = match pace {
             "none" => RGBColor(120, 120, 120),
             "calibrated" => RGBColor(70, 150, 220),
             "tokens" => RGBColor(60, 20, 110),
@@ -80,7 +73,8 @@ impl Paced {
             "tokens:reservation" => RGBColor(180, 140, 215),
             _ if pace.starts_with("credit") => RGBColor(0, 84, 166),
             _ => RGBColor(140, 190, 235),
-        }
+        };
+        (colour, true)
     }
 
     /// The command that starts `source`.c in the processes of a part.

@@ -15,7 +15,7 @@ use crate::chart::{
 use crate::figure::{Axis, Figure, Limit, Limits};
 use crate::results::Results;
 use crate::sample::{Point, size_label};
-use crate::statistics::{Spread, short};
+use crate::statistics::{Middle, short};
 
 /// Of lines that nobody was measured for.
 const FAINT_LINE: RGBColor = RGBColor(120, 120, 120);
@@ -89,14 +89,11 @@ impl Picture {
             if along == Axis::Bytes { point.bytes as f64 } else { f64::from(point.n) }
         };
         let line = |candidate: Candidate| {
-            let spread =
-                |point: &Point| Some((place(point), results.row(candidate, point)?.spread));
-            Line {
-                name: candidate.title().to_owned(),
-                colour: colour(candidate),
-                is_thick: matches!(candidate, Candidate::Landeck | Candidate::LandeckPlain),
-                values: self.points.iter().filter_map(spread).collect(),
-            }
+            let is_thick = matches!(candidate, Candidate::Landeck | Candidate::LandeckPlain);
+            let style = (colour(candidate), is_thick);
+            Line::along(candidate.title(), style, &self.points, |point| {
+                Some((place(point), results.row(candidate, point)?.spread))
+            })
         };
         let lines = ALL.into_iter().map(line).filter(|line| !line.values.is_empty());
         lines.chain(self.growth(results)).collect()
@@ -114,16 +111,9 @@ impl Picture {
             self.points.iter().filter_map(|point| Some((point, since(point)?))).next_back()?;
         let first = Point { n: since, ..last.clone() };
         let begin = results.row(results.own(), &first)?.spread.median;
-        let at = |n: u32| {
-            let value = begin * f64::from(n) / f64::from(since);
-            (f64::from(n), Spread { median: value, min: value, max: value })
-        };
-        Some(Line {
-            name: "as the processes".to_owned(),
-            colour: FAINT_LINE,
-            is_thick: false,
-            values: vec![at(since), at(last.n)],
-        })
+        Some(Line::along("as the processes", (FAINT_LINE, false), [since, last.n], |n| {
+            Some((f64::from(n), Middle::one(begin * f64::from(n) / f64::from(since))))
+        }))
     }
 }
 

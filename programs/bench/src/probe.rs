@@ -11,10 +11,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::thread::{CpuSet, futex, sched_getaffinity, sched_setaffinity};
+use landeck_measure::line::{OwnLine, half_round_trip_ps, poll_until};
+use landeck_measure::processors::{allowed, first_two, on_two, pin};
+use rustix::thread::futex;
 use serde::Serialize;
 
-use crate::statistics::{Spread, median};
+use crate::statistics::median;
 
 /// One property of the machine.
 #[derive(Clone, Debug, Serialize)]
@@ -28,9 +30,7 @@ pub(crate) struct Probe {
 /// processors that this process may use. None where there is only one. The least of some batches:
 /// whatever disturbs makes it longer.
 pub(crate) fn line_ns() -> Option<f64> {
-    let [first, second] = two_processors()?;
-    let batches = (0..7).map(|_| line_batch_ns(first, second, 10_000));
-    Spread::of(batches).map(|spread| spread.min)
+    first_two().map(|processors| half_round_trip_ps(processors, 7) / 1e3)
 }
 
 /// Every probe, in the order in which they are shown.
@@ -66,56 +66,6 @@ pub(crate) fn yield_for(processor: usize, duration: Duration) {
     }
 }
 
-fn two_processors() -> Option<[usize; 2]> {
-    let mut usable = usable_processors().into_iter();
-    Some([usable.next()?, usable.next()?])
-}
-
-fn usable_processors() -> Vec<usize> {
-    let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
-    (0..CpuSet::MAX_CPU).filter(|&processor| set.is_set(processor)).collect()
-}
-
-/// Best effort: a probe on the wrong core is a wrong probe, but no reason to stop.
-fn pin(processor: usize) {
-    let mut set = CpuSet::new();
-    set.set(processor);
-    let _ = sched_setaffinity(None, &set);
-}
-
-/// Alone on its pair of cache lines.
-#[repr(align(128))]
-struct Line<T>(T);
-
-fn line_batch_ns(first: usize, second: usize, round_trips: u64) -> f64 {
-    let (ping, pong) = (Line(AtomicU64::new(0)), Line(AtomicU64::new(0)));
-    let wait_for = |word: &AtomicU64, value| while word.load(Ordering::Acquire) != value {};
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            pin(second);
-            for turn in 1..=round_trips {
-                wait_for(&ping.0, turn);
-                pong.0.store(turn, Ordering::Release);
-            }
-        });
-        scope
-            .spawn(|| {
-                pin(first);
-                // The first exchange waits for the other thread to start.
-                ping.0.store(1, Ordering::Release);
-                wait_for(&pong.0, 1);
-                let start = Instant::now();
-                for turn in 2..=round_trips {
-                    ping.0.store(turn, Ordering::Release);
-                    wait_for(&pong.0, turn);
-                }
-                start.elapsed().as_nanos() as f64 / (round_trips - 1) as f64 / 2.0
-            })
-            .join()
-            .unwrap_or(f64::NAN)
-    })
-}
-
 fn copy_gigabytes_per_second(bytes: usize) -> f64 {
     let source = vec![1u8; bytes];
     let mut target = vec![0u8; bytes];
@@ -138,65 +88,42 @@ const CHUNKS: usize = 8;
 
 /// A chunk is free on an even turn and full on an odd one; the lock is never contended.
 struct Chunk {
-    turn: Line<AtomicU64>,
+    turn: OwnLine<AtomicU64>,
     data: Mutex<Vec<u8>>,
 }
 
 /// One message of so many bytes, copied into a ring by one core and out of it by another,
 /// with an acknowledgement at the end.
 fn two_copy_us(bytes: usize) -> Option<f64> {
-    let [first, second] = two_processors()?;
+    let processors = first_two()?;
     let chunks: Vec<Chunk> = (0..CHUNKS)
-        .map(|_| Chunk { turn: Line(AtomicU64::new(0)), data: Mutex::new(vec![1; CHUNK_BYTES]) })
+        .map(|_| Chunk { turn: OwnLine::default(), data: Mutex::new(vec![1; CHUNK_BYTES]) })
         .collect();
     let messages = (48 << 20) / bytes + 2;
-    let received = Line(AtomicU64::new(0));
-    let batches = thread::scope(|scope| {
-        scope.spawn(|| {
-            pin(second);
-            let mut target = vec![0u8; bytes];
-            for message in 0..messages {
-                walk(
-                    &chunks,
-                    message * bytes / CHUNK_BYTES,
-                    1,
-                    target.chunks_exact_mut(CHUNK_BYTES),
-                    |piece, data| {
-                        piece.copy_from_slice(data);
-                    },
-                );
-                black_box(&mut target);
-                received.0.store(message as u64 + 1, Ordering::Release);
-            }
-        });
-        let sender = scope.spawn(|| {
-            pin(first);
-            let source = vec![1u8; bytes];
-            let mut times = Vec::with_capacity(messages);
-            for message in 0..messages {
-                let start = Instant::now();
-                walk(
-                    &chunks,
-                    message * bytes / CHUNK_BYTES,
-                    0,
-                    source.chunks_exact(CHUNK_BYTES),
-                    |piece, data| {
-                        data.copy_from_slice(piece);
-                    },
-                );
-                poll_until(|| received.0.load(Ordering::Acquire) > message as u64);
-                times.push(start.elapsed().as_nanos() as f64 / 1e3);
-            }
-            times
-        });
-        sender.join().unwrap_or_default()
-    });
-    median(&batches)
-}
-
-/// Polls without a pause: a pause would be measured too.
-fn poll_until(is_ready: impl Fn() -> bool) {
-    while !is_ready() {}
+    let received = OwnLine::<AtomicU64>::default();
+    let passed = |message: usize| message * bytes / CHUNK_BYTES;
+    let send = || {
+        let source = vec![1u8; bytes];
+        let mut times = Vec::with_capacity(messages);
+        for message in 0..messages {
+            let start = Instant::now();
+            let pieces = source.chunks_exact(CHUNK_BYTES);
+            walk(&chunks, passed(message), 0, pieces, |piece, data| data.copy_from_slice(piece));
+            poll_until(|| received.0.load(Ordering::Acquire) > message as u64);
+            times.push(start.elapsed().as_nanos() as f64 / 1e3);
+        }
+        times
+    };
+    let receive = || {
+        let mut target = vec![0u8; bytes];
+        for message in 0..messages {
+            let pieces = target.chunks_exact_mut(CHUNK_BYTES);
+            walk(&chunks, passed(message), 1, pieces, |piece, data| piece.copy_from_slice(data));
+            black_box(&mut target);
+            received.0.store(message as u64 + 1, Ordering::Release);
+        }
+    };
+    median(&on_two(processors, send, receive)?)
 }
 
 /// Takes one chunk after the other, each when it is this side's turn: 0 to fill, 1 to empty.
@@ -220,10 +147,9 @@ fn walk<P>(
 }
 
 fn futex_us(same_core: bool) -> Option<f64> {
-    let [first, second] = two_processors()?;
-    let second = if same_core { first } else { second };
+    let [first, second] = first_two()?;
     const ROUND_TRIPS: u32 = 1_000;
-    let (ping, pong) = (Line(AtomicU32::new(0)), Line(AtomicU32::new(0)));
+    let (ping, pong) = <(OwnLine<AtomicU32>, OwnLine<AtomicU32>)>::default();
     let wait_for = |word: &AtomicU32, value: u32| {
         while word.load(Ordering::Acquire) != value {
             // A value that has changed already is what is waited for.
@@ -234,24 +160,19 @@ fn futex_us(same_core: bool) -> Option<f64> {
         word.store(value, Ordering::Release);
         let _ = futex::wake(word, futex::Flags::empty(), 1);
     };
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            pin(second);
-            for turn in 1..=ROUND_TRIPS {
-                wait_for(&ping.0, turn);
-                set(&pong.0, turn);
-            }
-        });
-        let leader = scope.spawn(|| {
-            pin(first);
-            let start = Instant::now();
-            for turn in 1..=ROUND_TRIPS {
-                set(&ping.0, turn);
-                wait_for(&pong.0, turn);
-            }
-            start.elapsed().as_nanos() as f64 / 1e3 / f64::from(ROUND_TRIPS) / 2.0
-        });
-        leader.join().ok()
+    let lead = || {
+        let start = Instant::now();
+        for turn in 1..=ROUND_TRIPS {
+            set(&ping.0, turn);
+            wait_for(&pong.0, turn);
+        }
+        start.elapsed().as_nanos() as f64 / 1e3 / f64::from(ROUND_TRIPS) / 2.0
+    };
+    on_two([first, if same_core { first } else { second }], lead, || {
+        for turn in 1..=ROUND_TRIPS {
+            wait_for(&ping.0, turn);
+            set(&pong.0, turn);
+        }
     })
 }
 
@@ -266,7 +187,7 @@ fn yield_alone_ns() -> f64 {
 
 /// Two processes yield on one processor; every switch away from this one is a switch back, too.
 fn yield_switch_ns() -> Option<f64> {
-    let processor = *usable_processors().first()?;
+    let processor = *allowed().first()?;
     let mut other = Command::new(std::env::current_exe().ok()?)
         .args(["yield", &processor.to_string()])
         .stdin(Stdio::null())
@@ -302,10 +223,7 @@ mod tests {
     #[test]
     fn the_ring_passes_every_byte() {
         let chunks: Vec<Chunk> = (0..CHUNKS)
-            .map(|_| Chunk {
-                turn: Line(AtomicU64::new(0)),
-                data: Mutex::new(vec![0; CHUNK_BYTES]),
-            })
+            .map(|_| Chunk { turn: OwnLine::default(), data: Mutex::new(vec![0; CHUNK_BYTES]) })
             .collect();
         let source: Vec<u8> = (0..CHUNK_BYTES * 4).map(|place| (place * 7 % 251) as u8).collect();
         let mut target = vec![0u8; source.len()];

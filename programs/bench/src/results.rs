@@ -10,7 +10,7 @@ use crate::figure::{Figure, Limit, Method, Surcharge};
 use crate::machine::Machine;
 use crate::probe::Probe;
 use crate::sample::Point;
-use crate::statistics::{Spread, median, short};
+use crate::statistics::{Middle, median, short};
 
 /// All launches of one figure, and the machine they ran on.
 #[derive(Debug, Serialize)]
@@ -62,9 +62,9 @@ pub(crate) struct LaunchValue {
 pub(crate) struct Row {
     pub(crate) candidate: Candidate,
     /// The median of the launches' medians, and the ends of all batches.
-    pub(crate) spread: Spread,
+    pub(crate) spread: Middle,
     pub(crate) launches: usize,
-    pub(crate) line_ns: Option<Spread>,
+    pub(crate) line_ns: Option<Middle>,
     /// Of the most disturbed launch.
     pub(crate) others_share: f64,
     /// Whether all of its launches were calm.
@@ -87,7 +87,7 @@ pub(crate) struct Ratio {
     pub(crate) peer: Candidate,
     pub(crate) of_medians: f64,
     /// The ratio inside each round, where both ran within seconds.
-    pub(crate) by_round: Option<Spread>,
+    pub(crate) by_round: Option<Middle>,
 }
 
 /// How far Landeck is from a limit.
@@ -135,12 +135,12 @@ impl Results {
             mine.retain(|(launch, _)| launch.is_calm());
         }
         let floor = self.floor(candidate, point)?;
-        let median = Spread::of(mine.iter().map(|(_, value)| value.value))?.median;
+        let median = Middle::of(mine.iter().map(|(_, value)| value.value))?.median;
         let batches =
-            Spread::of(mine.iter().flat_map(|(_, value)| [value.batches_min, value.batches_max]))?;
+            Middle::of(mine.iter().flat_map(|(_, value)| [value.batches_min, value.batches_max]))?;
         Some(Row {
             candidate,
-            spread: Spread {
+            spread: Middle {
                 median: median - floor,
                 min: batches.min - floor,
                 max: batches.max - floor,
@@ -148,7 +148,7 @@ impl Results {
             launches: mine.len(),
             is_calm: mine.iter().all(|(launch, _)| launch.is_calm()),
             others_share: mine.iter().map(|(launch, _)| launch.others_share).fold(0.0, f64::max),
-            line_ns: Spread::of(mine.iter().filter_map(|(launch, _)| launch.line())),
+            line_ns: Middle::of(mine.iter().filter_map(|(launch, _)| launch.line())),
         })
     }
 
@@ -227,13 +227,13 @@ impl Results {
         Some(Ratio {
             peer: best.candidate,
             of_medians: own.spread.median / best.spread.median,
-            by_round: Spread::of(by_round),
+            by_round: Middle::of(by_round),
         })
     }
 
     /// The threshold of the line probe between near and far cores, if both were seen.
     fn near_below_ns(&self) -> Option<f64> {
-        let lines = Spread::of(self.launches.iter().filter_map(Launch::line))?;
+        let lines = Middle::of(self.launches.iter().filter_map(Launch::line))?;
         (lines.max > 1.6 * lines.min).then(|| (lines.max * lines.min).sqrt())
     }
 
@@ -488,7 +488,7 @@ mod tests {
         let ratio = results.ratio_to_best_peer(Candidate::Landeck, &point(4)).unwrap();
         assert_eq!(ratio.peer, Candidate::OpenMpi);
         assert_eq!(ratio.of_medians, 115.0 / 200.0);
-        assert_eq!(ratio.by_round.unwrap(), Spread { median: 0.55, min: 0.5, max: 0.6 });
+        assert_eq!(ratio.by_round.unwrap(), Middle { median: 0.55, min: 0.5, max: 0.6 });
         let placements = results.ratios_by_placement(Candidate::Landeck, &point(4));
         assert_eq!(
             placements

@@ -2,6 +2,7 @@
 //! order that rotates, with a cache-line probe around each launch.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -11,7 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::attendance::{Attendance, attendance};
 use crate::candidate::{Candidate, Places};
-use crate::disturbance::{self, DISTURBED_SHARE, Usage};
+use crate::disturbance::{patiently, watched};
 use crate::figure::{Figure, Method, Part};
 use crate::launch;
 use crate::machine::Machine;
@@ -19,7 +20,7 @@ use crate::over_hosts;
 use crate::probe;
 use crate::results::{Launch, LaunchValue, LeftOut, Results};
 use crate::sample::{Point, Sample};
-use crate::statistics::{Spread, mean};
+use crate::statistics::{Middle, mean, median};
 
 /// How much is measured.
 #[derive(Clone, Debug)]
@@ -98,7 +99,9 @@ pub(crate) fn measure(
                     candidate.name(),
                     part.n
                 ));
-                launches.push(measure_patiently(figure, part, candidate, round, places, effort));
+                let turn = Turn { figure, part, candidate, places, effort };
+                let launch = patiently(effort.patience, || Ok::<_, Infallible>(turn.once(round)));
+                launches.extend(launch);
                 progress.inc(1);
             }
         }
@@ -149,58 +152,137 @@ pub(crate) fn progress_bar(name: &'static str, launches: usize) -> ProgressBar {
     bar
 }
 
-/// Repeats a launch while others disturb it and there is time; the least disturbed counts.
-fn measure_patiently(
-    figure: &Figure,
-    part: &Part,
+/// A candidate's turn at a part of a figure.
+#[derive(Clone, Copy)]
+struct Turn<'a> {
+    figure: &'static Figure,
+    part: &'a Part,
     candidate: Candidate,
-    round: usize,
-    places: &Places,
-    effort: &Effort,
-) -> Launch {
-    let deadline = Instant::now() + effort.patience;
-    disturbance::wait_for_calm(deadline);
-    let mut best = measure_once(figure, part, candidate, round, places, effort);
-    while best.others_share > DISTURBED_SHARE && Instant::now() < deadline {
-        disturbance::wait_for_calm(deadline);
-        let again = measure_once(figure, part, candidate, round, places, effort);
-        if again.others_share < best.others_share {
-            best = again;
-        }
-    }
-    best
+    places: &'a Places,
+    effort: &'a Effort,
 }
 
-fn measure_once(
-    figure: &Figure,
-    part: &Part,
-    candidate: Candidate,
-    round: usize,
-    places: &Places,
-    effort: &Effort,
-) -> Launch {
-    let usage = Usage::now();
-    let before = probe::line_ns();
-    let (samples, trouble) = match (figure.method, candidate) {
-        (Method::Inside, _) => inside(figure, part, candidate, places, effort),
-        (Method::Repeated, _) => repeated(figure, part, candidate, places, effort),
-        (Method::BeyondRemoteShell, _) => {
-            beyond_remote_shell(figure, part, candidate, places, effort)
+/// The samples of a launch, and why they should not be trusted, if so.
+type Outcome = (Vec<Sample>, Option<String>);
+
+impl Turn<'_> {
+    /// The share of the processors that others used, and the launch.
+    fn once(self, round: usize) -> (f64, Launch) {
+        let Turn { figure, part, candidate, places, .. } = self;
+        let (others_share, (line_ns, (samples, trouble))) = watched(|| {
+            let before = probe::line_ns();
+            let outcome = match (figure.method, candidate) {
+                (Method::Repeated, _) => self.repeated(),
+                (Method::BeyondRemoteShell, _) => self.beyond_remote_shell(),
+                (Method::BeyondBare, Candidate::Bare) => self.bare_memory(),
+                (Method::Inside | Method::BeyondBare, _) => self.inside(),
+                (Method::WallClock, _) => self.wall_clock(),
+            };
+            (before.zip(probe::line_ns()).map(|(before, after)| [before, after]), outcome)
+        });
+        let summary = if figure.method == Method::BeyondBare { mean } else { median };
+        let values = summarise(samples, summary);
+        let trouble = trouble.or_else(|| values.is_empty().then(|| "printed no value".to_owned()));
+        if let Some(cluster) = places.cluster.as_ref().filter(|_| trouble.is_some()) {
+            cluster.end();
         }
-        (Method::BeyondBare, Candidate::Bare) => bare_memory(part.n, places),
-        (Method::BeyondBare, _) => inside(figure, part, candidate, places, effort),
-        (Method::WallClock, _) => wall_clock(figure, part, candidate, places, effort),
-    };
-    let line_ns = before.zip(probe::line_ns()).map(|(before, after)| [before, after]);
-    let others_share = Usage::now().others_share_since(&usage);
-    let summary =
-        if figure.method == Method::BeyondBare { mean } else { crate::statistics::median };
-    let values = summarise(samples, summary);
-    let trouble = trouble.or_else(|| values.is_empty().then(|| "printed no value".to_owned()));
-    if let Some(cluster) = places.cluster.as_ref().filter(|_| trouble.is_some()) {
-        cluster.end();
+        let (candidate, n) = (candidate.name(), part.n);
+        (others_share, Launch { candidate, round, n, line_ns, others_share, values, trouble })
     }
-    Launch { candidate: candidate.name(), round, n: part.n, line_ns, others_share, values, trouble }
+
+    fn inside(self) -> Outcome {
+        let Turn { figure, part, candidate, places, effort } = self;
+        let mut more = Vec::new();
+        if matches!(figure.method, Method::Inside | Method::Repeated) {
+            more.push(format!("batches={}", effort.batches));
+            more.push(format!("limit_s={}", effort.limit_s));
+            more.extend(effort.is_new.then(|| "new=1".to_owned()));
+        }
+        match self.run(&places.program(candidate, figure.program), more) {
+            Ok(outcome) => (named(outcome.samples, figure, part), outcome.trouble),
+            Err(why) => (Vec::new(), Some(why)),
+        }
+    }
+
+    /// Runs a program here, or on the hosts, with the arguments of the part and some more.
+    fn run(self, program: &Path, more: Vec<String>) -> Result<launch::Outcome, String> {
+        let Turn { part, candidate, places, effort, .. } = self;
+        let own = part.arguments.iter().map(|&argument| argument.to_owned());
+        let arguments: Vec<String> = own.chain(more).collect();
+        let mut command = match &places.cluster {
+            Some(cluster) => {
+                over_hosts::command(cluster, places, candidate, part, program, &arguments)?
+            }
+            None => places.command(candidate, part.n, program, &arguments),
+        };
+        Ok(launch::run(&mut command, effort.timeout_of(part.n)))
+    }
+
+    /// The samples of several launches, until one goes wrong.
+    fn repeated(self) -> Outcome {
+        let mut all = Vec::new();
+        for _ in 0..self.effort.starts {
+            let (samples, trouble) = self.inside();
+            all.extend(samples);
+            if trouble.is_some() {
+                return (all, trouble);
+            }
+        }
+        (all, None)
+    }
+
+    /// Whole launches, each just after a remote shell whose time it is less. A launch that is faster than the shell is
+    /// possible, and then its value is below zero.
+    fn beyond_remote_shell(self) -> Outcome {
+        self.whole_launches(self.effort.starts + 1, || {
+            let cluster = self.places.cluster.as_ref().ok_or("there are no hosts")?;
+            let shell = cluster.remote_shell()?;
+            Ok(self.launch_s()? - shell.as_secs_f64())
+        })
+    }
+
+    fn wall_clock(self) -> Outcome {
+        let Turn { part, candidate, places, .. } = self;
+        self.whole_launches(self.effort.starts, || match candidate {
+            Candidate::Bare => bare_starts(part.n, &places.points(candidate)),
+            _ => self.launch_s(),
+        })
+    }
+
+    /// The time of one launch.
+    fn launch_s(self) -> Result<f64, String> {
+        let outcome = self.run(&self.places.points(self.candidate), Vec::new())?;
+        outcome.trouble.map_or(Ok(outcome.wall.as_secs_f64()), Err)
+    }
+
+    /// The times of several launches, until one goes wrong.
+    fn whole_launches(self, launches: usize, one_s: impl Fn() -> Result<f64, String>) -> Outcome {
+        let mut samples = Vec::new();
+        for _ in 0..launches {
+            match one_s() {
+                Ok(launch_s) => samples.push(self.sample("ms", launch_s * 1e3)),
+                Err(trouble) => return (samples, Some(trouble)),
+            }
+        }
+        (samples, None)
+    }
+
+    /// The memory of n programs without message passing that run at once.
+    fn bare_memory(self) -> Outcome {
+        match bare_shares(self.part.n, &self.places.peers.join("bare")) {
+            Ok(shares) => {
+                (shares.into_iter().map(|share| self.sample("KiB", share)).collect(), None)
+            }
+            Err(error) => (Vec::new(), Some(format!("bare program: {error}"))),
+        }
+    }
+
+    /// A sample of a whole launch.
+    fn sample(self, unit: &str, value: f64) -> Sample {
+        let (figure, n) = (self.figure.name.to_owned(), self.part.n);
+        let point = Point { figure, form: String::new(), n, bytes: 0, pending: 0 };
+        Sample { point, unit: unit.to_owned(), value }
+    }
 }
 
 /// One value for each point.
@@ -219,7 +301,7 @@ pub(crate) fn summarise(
     by_point
         .into_iter()
         .filter_map(|(point, (unit, values))| {
-            let spread = Spread::of(values.iter().copied())?;
+            let spread = Middle::of(values.iter().copied())?;
             Some(LaunchValue {
                 point,
                 unit,
@@ -230,29 +312,6 @@ pub(crate) fn summarise(
             })
         })
         .collect()
-}
-
-fn inside(
-    figure: &Figure,
-    part: &Part,
-    candidate: Candidate,
-    places: &Places,
-    effort: &Effort,
-) -> (Vec<Sample>, Option<String>) {
-    let mut arguments: Vec<String> =
-        part.arguments.iter().map(|&argument| argument.to_owned()).collect();
-    if matches!(figure.method, Method::Inside | Method::Repeated) {
-        arguments.push(format!("batches={}", effort.batches));
-        arguments.push(format!("limit_s={}", effort.limit_s));
-        arguments.extend(effort.is_new.then(|| "new=1".to_owned()));
-    }
-    let program = places.program(candidate, figure.program);
-    let mut command = match command(candidate, part, places, &program, &arguments) {
-        Ok(command) => command,
-        Err(why) => return (Vec::new(), Some(why)),
-    };
-    let outcome = launch::run(&mut command, effort.timeout_of(part.n));
-    (named(outcome.samples, figure, part), outcome.trouble)
 }
 
 /// Samples under the names by which the benchmark knows them: one program may serve several figures.
@@ -266,136 +325,14 @@ fn named(mut samples: Vec<Sample>, figure: &Figure, part: &Part) -> Vec<Sample> 
     samples
 }
 
-/// The command that starts a part here, or on the hosts.
-fn command(
-    candidate: Candidate,
-    part: &Part,
-    places: &Places,
-    program: &Path,
-    arguments: &[String],
-) -> Result<Command, String> {
-    match &places.cluster {
-        Some(cluster) => over_hosts::command(cluster, places, candidate, part, program, arguments),
-        None => Ok(places.command(candidate, part.n, program, arguments)),
-    }
-}
-
-/// The samples of several launches, until one goes wrong.
-fn repeated(
-    figure: &Figure,
-    part: &Part,
-    candidate: Candidate,
-    places: &Places,
-    effort: &Effort,
-) -> (Vec<Sample>, Option<String>) {
-    let mut all = Vec::new();
-    for _ in 0..effort.starts {
-        let (samples, trouble) = inside(figure, part, candidate, places, effort);
-        all.extend(samples);
-        if trouble.is_some() {
-            return (all, trouble);
-        }
-    }
-    (all, None)
-}
-
-/// Whole launches, each just after a remote shell whose time it is less.
-fn beyond_remote_shell(
-    figure: &Figure,
-    part: &Part,
-    candidate: Candidate,
-    places: &Places,
-    effort: &Effort,
-) -> (Vec<Sample>, Option<String>) {
-    let mut samples = Vec::new();
-    for _ in 0..=effort.starts {
-        match one_beyond_remote_shell(part, candidate, places, effort) {
-            Ok(beyond_s) => samples.push(Sample {
-                point: whole_launch(figure, part.n),
-                unit: "ms".to_owned(),
-                value: beyond_s * 1e3,
-            }),
-            Err(trouble) => return (samples, Some(trouble)),
-        }
-    }
-    (samples, None)
-}
-
-fn one_beyond_remote_shell(
-    part: &Part,
-    candidate: Candidate,
-    places: &Places,
-    effort: &Effort,
-) -> Result<f64, String> {
-    let cluster = places.cluster.as_ref().ok_or("there are no hosts")?;
-    let shell = cluster.remote_shell()?;
-    let arguments: Vec<String> =
-        part.arguments.iter().map(|&argument| argument.to_owned()).collect();
-    let mut command = command(candidate, part, places, &places.points(candidate), &arguments)?;
-    let outcome = launch::run(&mut command, effort.timeout_of(part.n));
-    match outcome.trouble {
-        Some(trouble) => Err(trouble),
-        // A launch that is faster than the shell is possible, and then its value is below zero.
-        None => Ok(outcome.wall.as_secs_f64() - shell.as_secs_f64()),
-    }
-}
-
-/// The point of a figure whose values are whole launches.
-fn whole_launch(figure: &Figure, n: u32) -> Point {
-    Point { figure: figure.name.to_owned(), form: String::new(), n, bytes: 0, pending: 0 }
-}
-
-fn wall_clock(
-    figure: &Figure,
-    part: &Part,
-    candidate: Candidate,
-    places: &Places,
-    effort: &Effort,
-) -> (Vec<Sample>, Option<String>) {
-    let point = whole_launch(figure, part.n);
-    let mut samples = Vec::new();
-    for _ in 0..effort.starts {
-        let (wall, trouble) = if candidate == Candidate::Bare {
-            bare_starts(part.n, &places.points(candidate))
-        } else {
-            let arguments: Vec<String> =
-                part.arguments.iter().map(|&argument| argument.to_owned()).collect();
-            let mut command =
-                places.command(candidate, part.n, &places.points(candidate), &arguments);
-            let outcome = launch::run(&mut command, effort.timeout_of(part.n));
-            (outcome.wall, outcome.trouble)
-        };
-        if trouble.is_some() {
-            return (samples, trouble);
-        }
-        samples.push(Sample {
-            point: point.clone(),
-            unit: "ms".to_owned(),
-            value: wall.as_secs_f64() * 1e3,
-        });
-    }
-    (samples, None)
-}
-
 /// The floor: n bare programs, started one after the other, and waited for.
-fn bare_starts(n: u32, program: &Path) -> (Duration, Option<String>) {
+fn bare_starts(n: u32, program: &Path) -> Result<f64, String> {
     let start = Instant::now();
     let children: Result<Vec<Child>, _> = (0..n).map(|_| Command::new(program).spawn()).collect();
     let ended = children
         .and_then(|children| children.into_iter().try_for_each(|mut child| child.wait().map(drop)));
-    (start.elapsed(), ended.err().map(|error| format!("{}: {error}", program.display())))
-}
-
-/// The memory of n programs without message passing that run at once.
-fn bare_memory(n: u32, places: &Places) -> (Vec<Sample>, Option<String>) {
-    let point = Point { figure: "memory".to_owned(), form: String::new(), n, bytes: 0, pending: 0 };
-    match bare_shares(n, &places.peers.join("bare")) {
-        Ok(shares) => {
-            let sample = |value| Sample { point: point.clone(), unit: "KiB".to_owned(), value };
-            (shares.into_iter().map(sample).collect(), None)
-        }
-        Err(error) => (Vec::new(), Some(format!("bare program: {error}"))),
-    }
+    let ended = ended.map(|()| start.elapsed().as_secs_f64());
+    ended.map_err(|error| format!("{}: {error}", program.display()))
 }
 
 fn bare_shares(n: u32, program: &Path) -> std::io::Result<Vec<f64>> {
@@ -440,8 +377,7 @@ mod tests {
             unit: "ns".into(),
             value,
         };
-        let values =
-            summarise(vec![sample(1.0), sample(9.0), sample(2.0)], crate::statistics::median);
+        let values = summarise(vec![sample(1.0), sample(9.0), sample(2.0)], median);
         assert_eq!(values.len(), 1);
         assert_eq!((values[0].value, values[0].batches, values[0].batches_max), (2.0, 3, 9.0));
     }
@@ -472,7 +408,7 @@ mod tests {
 
     #[test]
     fn bare_programs_that_are_not_there_are_named() {
-        let (_, trouble) = bare_starts(2, Path::new("/nonexistent/program"));
-        assert!(trouble.unwrap().starts_with("/nonexistent/program"));
+        let trouble = bare_starts(2, Path::new("/nonexistent/program"));
+        assert!(trouble.unwrap_err().starts_with("/nonexistent/program"));
     }
 }

@@ -1,40 +1,6 @@
-//! Medians, spreads and ratios of values that were measured in rounds.
+//! Numbers in words, and the medians and spreads of values that were measured in rounds.
 
-use serde::Serialize;
-
-/// The middle of some values, and how far they lie apart.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(crate) struct Spread {
-    pub(crate) median: f64,
-    pub(crate) min: f64,
-    pub(crate) max: f64,
-}
-
-impl Spread {
-    /// Of no values there is no spread.
-    pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Option<Spread> {
-        let mut sorted: Vec<f64> = values.into_iter().collect();
-        sorted.sort_by(f64::total_cmp);
-        let (min, max) = (*sorted.first()?, *sorted.last()?);
-        let middle = sorted.len() / 2;
-        let median = if sorted.len() % 2 == 1 {
-            sorted[middle]
-        } else {
-            f64::midpoint(sorted[middle - 1], sorted[middle])
-        };
-        Some(Spread { median, min, max })
-    }
-}
-
-/// The median; of no values there is none.
-pub(crate) fn median(values: &[f64]) -> Option<f64> {
-    Spread::of(values.iter().copied()).map(|spread| spread.median)
-}
-
-/// The arithmetic mean; of no values there is none.
-pub(crate) fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-}
+pub(crate) use landeck_measure::{Middle, mean, median};
 
 /// A number with three significant digits, or a whole one, without an exponent.
 pub(crate) fn short(value: f64) -> String {
@@ -68,14 +34,6 @@ fn group_thousands(number: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_middle_of_odd_and_even_numbers_of_values() {
-        assert_eq!(Spread::of([3.0, 1.0, 2.0]), Some(Spread { median: 2.0, min: 1.0, max: 3.0 }));
-        assert_eq!(median(&[4.0, 1.0]), Some(2.5));
-        assert_eq!(Spread::of([]), None);
-        assert_eq!(mean(&[1.0, 3.0]), Some(2.0));
-    }
 
     #[test]
     fn numbers_for_people() {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::candidate::Candidate;
 use crate::results::{Placement, Ratio, Results, Row, Verdict};
 use crate::sample::Point;
-use crate::statistics::{Spread, short};
+use crate::statistics::{Middle, short};
 
 /// The tables of one figure, and what went wrong.
 pub(crate) fn figure(results: &Results) -> String {
@@ -117,6 +117,6 @@ fn ratio_words(ratio: &Ratio) -> String {
     format!("{} x {}{rounds}", short(ratio.of_medians), ratio.peer.name())
 }
 
-fn range(spread: &Spread) -> String {
+fn range(spread: &Middle) -> String {
     format!("{} .. {}", short(spread.min), short(spread.max))
 }

@@ -5,13 +5,10 @@
 //! 16 KiB go in chunks, or the receiver makes room for all of it first. The figure itself is lost; the text has numbers.
 
 use std::fmt::Write;
-use std::fs;
-use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use landeck::unstable::host::say::say;
 use landeck_testing::hosts::Wish;
 use serde::Serialize;
 
@@ -24,7 +21,7 @@ use crate::paced::{Paced, name_of, pace};
 use crate::problem::Problem;
 use crate::report::Report;
 use crate::sample::size_label;
-use crate::statistics::{Spread, short};
+use crate::statistics::{Middle, short};
 use crate::{launch, rounds};
 
 const LAUNCH_TIMEOUT: Duration = Duration::from_secs(120);
@@ -82,7 +79,7 @@ struct Rates {
 
 impl Rates {
     fn medians(&self) -> Vec<Option<f64>> {
-        let median = |rates: &Vec<f64>| Spread::of(rates.iter().copied()).map(|all| all.median);
+        let median = |rates: &Vec<f64>| Middle::of(rates.iter().copied()).map(|all| all.median);
         self.rates.iter().map(median).collect()
     }
 }
@@ -92,10 +89,8 @@ impl Rates {
 /// # Errors
 /// If hosts cannot be made, or nothing can be written.
 pub(crate) fn run(options: &TokensOptions, places: &Places) -> Result<(), Problem> {
-    fs::create_dir_all(&options.output)
-        .map_err(|error| Problem::NotWritten { path: options.output.clone(), error })?;
+    let mut report = Report::begin(&options.output)?;
     let senders = Paced::all(&options.paces, &options.with, places)?;
-    launch::adopt_orphans();
     let wish = Wish { rate: options.rate.map(|rate| format!("{rate}mbit")), ..Wish::hosts(2) };
     let cluster = Cluster::of(wish)?;
     let progress = rounds::progress_bar("tokens", senders.len() * usize::from(options.rounds));
@@ -112,14 +107,11 @@ pub(crate) fn run(options: &TokensOptions, places: &Places) -> Result<(), Proble
         }
     }
     progress.finish_and_clear();
-    let mut report = Report::begin(&options.output)?;
     report.add(&options.table(&measured))?;
-    options.keep(&senders, &measured)?;
-    say(&format!("\nTable, values and picture: {}\n", options.output.display()))?;
-    match measured.iter().filter(|rates| rates.trouble.is_some()).count() {
-        0 => Ok(()),
-        troubles => Err(Problem::Troubles { troubles }),
-    }
+    report.keep("tokens", &measured)?;
+    report.draw("tokens", |path| options.chart(&senders, &measured).draw(path))?;
+    let troubles = measured.iter().filter(|rates| rates.trouble.is_some()).count();
+    report.end("Table, values and picture", troubles)
 }
 
 impl TokensOptions {
@@ -208,28 +200,12 @@ impl TokensOptions {
         }
     }
 
-    fn keep(&self, senders: &[Paced], measured: &[Rates]) -> Result<(), Problem> {
-        let path = self.output.join("tokens.json");
-        let text = serde_json::to_string_pretty(measured).map_err(io::Error::from);
-        let written = text.and_then(|text| fs::write(&path, text));
-        written.map_err(|error| Problem::NotWritten { path, error })?;
-        let path = self.output.join("tokens.png");
-        let drawn = self.chart(senders, measured).draw(&path);
-        drawn.map_err(|error| Problem::NotDrawn { path, error: error.to_string() })
-    }
-
     fn chart(&self, senders: &[Paced], measured: &[Rates]) -> Chart {
         let line = |(sender, rates): (&Paced, &Rates)| {
             let values = self.bytes.iter().zip(&rates.rates);
-            let values = values.filter_map(|(bytes, rates)| {
-                Some((*bytes as f64, Spread::of(rates.iter().copied())?))
-            });
-            Line {
-                name: sender.name(),
-                colour: sender.colour(),
-                is_thick: sender.pace.is_some(),
-                values: values.collect(),
-            }
+            Line::along(sender.name(), sender.style(), values, |(bytes, rates)| {
+                Some((*bytes as f64, Middle::of(rates.iter().copied())?))
+            })
         };
         let lines = senders.iter().zip(measured).map(line);
         Chart {

@@ -1,7 +1,7 @@
 //! Figures of the collective operations, how fast they must be, and how they grow.
 
 use super::Limit::{AsProcessesSince, OfBestPeer, OfBestPeerOrFloor, Value};
-use super::{Axis, Figure, Limits, Method, Target, Who, part};
+use super::{Axis, Figure, LONG_BATCHES, Limits, Target, Who, figure, no_rule, part, target};
 use crate::candidate::Program;
 use crate::sample::Point;
 
@@ -12,8 +12,6 @@ const LARGE: &str = "bytes=8,65536,1048576";
 const GROUP: &str = "bytes=1,1024,8192,32768";
 const HUGE: &str = "bytes=1048576";
 
-/// More processes than processors take turns: a batch sees many of them.
-const LONG_BATCHES: &str = "batch_ms=20";
 /// A turn of a thousand takes milliseconds, and the first operation of a batch also waits for those who
 /// wake from what was before it: a batch is to have many.
 const LONGEST_BATCHES: &str = "batch_ms=200";
@@ -91,12 +89,7 @@ pub(super) const FIGURES: &[Figure] = &[
     Figure {
         title: "Named groups: a join or a leave, all processes at once",
         parts: parts!["group_members": 8 TINY],
-        targets: &[Target {
-            must: Some(Value(10_000.0)),
-            goal: None,
-            on_processors: None,
-            ..goal(8, 0, 0.0)
-        }],
+        targets: &[target(8, 0, Some(Value(10_000.0)), None)],
         who: Who::Ours,
         has_floor: false,
         rule: no_rule,
@@ -105,12 +98,7 @@ pub(super) const FIGURES: &[Figure] = &[
     Figure {
         title: "Named groups: a join while another process broadcasts a gigabyte",
         parts: parts!["group_join": 2 TINY],
-        targets: &[Target {
-            must: Some(Value(1_000_000.0)),
-            goal: None,
-            on_processors: None,
-            ..goal(2, 1 << 30, 0.0)
-        }],
+        targets: &[target(2, 1 << 30, Some(Value(1_000_000.0)), None)],
         who: Who::Ours,
         has_floor: false,
         rule: no_rule,
@@ -181,23 +169,17 @@ pub(super) const FIGURES: &[Figure] = &[
 /// The settings that all figures of operations share.
 const fn operation(name: &'static str) -> Figure {
     Figure {
-        name,
-        title: "",
-        parts: &[],
         program: Program::Collectives,
-        method: Method::Inside,
-        who: Who::Everybody,
         has_floor: true,
-        targets: &[],
         rule: operation_rule,
         axis: Axis::Processes,
+        ..figure(name)
     }
 }
 
 /// The goals of two processors, in microseconds; they stand above the rule.
 const fn goal(n: u32, bytes: u64, goal_us: f64) -> Target {
-    let goal = Some(Value(goal_us * 1e3));
-    Target { n, bytes, pending: 0, form: "", on_processors: Some(2), must: None, goal }
+    Target { on_processors: Some(2), ..target(n, bytes, None, Some(Value(goal_us * 1e3))) }
 }
 
 /// Every operation beside its peers: with a processor for each process never slower, and small
@@ -216,11 +198,6 @@ fn operation_rule(point: &Point, processors: u32) -> Limits {
 fn growth_rule(point: &Point, _: u32) -> Limits {
     const TABLES_END: u32 = 64;
     Limits { must: None, goal: (point.n > TABLES_END).then_some(AsProcessesSince(TABLES_END)) }
-}
-
-/// A rule without limits: the figure reports a cost.
-fn no_rule(_: &Point, _: u32) -> Limits {
-    Limits { must: None, goal: None }
 }
 
 /// Nobody can hide what nobody has a processor for.

@@ -2,16 +2,13 @@
 //! which no peer has.
 
 use super::Limit::{OfBestPeer, Value};
-use super::{Axis, Figure, Limits, Method, Target, Who, no_rule, part};
+use super::{Axis, Figure, LONG_BATCHES, Limits, Who, figure, part, target};
 use crate::candidate::Program;
 use crate::sample::Point;
 
 /// The papers' sizes, in whole doubles.
 const OF_2000: &str = "bytes=8,1024,32768";
 const OF_2003: &str = "bytes=104,10240";
-
-/// More processes than processors take turns: a batch sees many of them.
-const LONG_BATCHES: &str = "batch_ms=20";
 
 /// One launch for each number of processes.
 macro_rules! parts {
@@ -45,46 +42,21 @@ pub(super) const FIGURES: &[Figure] = &[
     Figure {
         title: "Groups with a server: a join while another process broadcasts a gigabyte",
         parts: &[part(3, &["group_join_served"])],
-        targets: &[must_ns(3, 1 << 30, 1e6)],
-        ..of_groups("group_join_served")
+        targets: &[target(3, 1 << 30, Some(Value(1e6)), None)],
+        who: Who::Ours,
+        ..figure("group_join_served")
     },
     Figure {
         title: "Named groups: synchronisations one after the other, the first and the last 500 of 5,000",
         parts: &[part(2, &["group_rounds"]), part(8, &["group_rounds"])],
-        ..of_groups("group_rounds")
+        who: Who::Ours,
+        ..figure("group_rounds")
     },
 ];
 
-const fn must_ns(n: u32, bytes: u64, most: f64) -> Target {
-    let must = Some(Value(most));
-    Target { n, bytes, pending: 0, form: "", on_processors: None, must, goal: None }
-}
-
-/// The settings that all figures of changing groups share.
-const fn of_groups(name: &'static str) -> Figure {
-    Figure {
-        program: Program::Points,
-        who: Who::Ours,
-        rule: no_rule,
-        axis: Axis::Strips,
-        ..operation(name)
-    }
-}
-
 /// The settings that all figures of operations share.
 const fn operation(name: &'static str) -> Figure {
-    Figure {
-        name,
-        title: "",
-        parts: &[],
-        program: Program::Deck,
-        method: Method::Inside,
-        who: Who::Everybody,
-        has_floor: false,
-        targets: &[],
-        rule,
-        axis: Axis::Processes,
-    }
+    Figure { program: Program::Deck, rule, axis: Axis::Processes, ..figure(name) }
 }
 
 /// With a processor for each process never slower than the best peer, with fewer always faster.

@@ -1,7 +1,7 @@
 //! Figures of a job on two hosts, and of collective operations on four and eight.
 
 use super::Limit::{OfBestPeer, TimesForm, Value};
-use super::{Axis, Figure, Limit, Limits, Method, Part, Target, Who, no_rule};
+use super::{Axis, Figure, Limits, Method, Part, Target, Who, figure, target};
 use crate::candidate::{Candidate, Program};
 use crate::sample::Point;
 
@@ -30,7 +30,7 @@ pub(super) const FIGURES: &[Figure] = &[
         who: Who::OursOverHosts,
         targets: &[Target {
             form: "job on two",
-            ..target(4, 8, TimesForm(ON_ONE_HOST, 1.1), TimesForm(ON_ONE_HOST, 1.05))
+            ..target(4, 8, Some(TimesForm(ON_ONE_HOST, 1.1)), Some(TimesForm(ON_ONE_HOST, 1.05)))
         }],
         ..POINTS
     },
@@ -40,10 +40,13 @@ pub(super) const FIGURES: &[Figure] = &[
         parts: &[over_both(2, &["urgent", "batches=5", "iterations=200"])],
         who: Who::OwnOverHosts,
         targets: &[
-            Target { form: "urgent", ..target(2, 8, Value(5_000_000.0), Value(2_000_000.0)) },
+            Target {
+                form: "urgent",
+                ..target(2, 8, Some(Value(5_000_000.0)), Some(Value(2_000_000.0)))
+            },
             Target {
                 form: "busy receiver, urgent",
-                ..target(2, 8, Value(5_000_000.0), Value(2_000_000.0))
+                ..target(2, 8, Some(Value(5_000_000.0)), Some(Value(2_000_000.0)))
             },
         ],
         ..POINTS
@@ -54,7 +57,7 @@ pub(super) const FIGURES: &[Figure] = &[
         parts: &[over_both(4, &["join"])],
         method: Method::BeyondRemoteShell,
         who: Who::OverHosts(Candidate::LandeckMpi),
-        targets: &[target(4, 0, Value(150.0), Value(50.0))],
+        targets: &[target(4, 0, Some(Value(150.0)), Some(Value(50.0)))],
         ..POINTS
     },
     Figure {
@@ -63,7 +66,7 @@ pub(super) const FIGURES: &[Figure] = &[
         parts: &[Part { kills: true, ..over_both(4, &["kill"]) }],
         method: Method::Repeated,
         who: Who::OursOverHosts,
-        targets: &[target(4, 0, Value(100.0), Value(20.0))],
+        targets: &[target(4, 0, Some(Value(100.0)), Some(Value(20.0)))],
         ..POINTS
     },
     Figure {
@@ -71,7 +74,7 @@ pub(super) const FIGURES: &[Figure] = &[
         title: "Processor time of a host's daemon while the processes of the job sleep",
         parts: &[over_both(2, &["rest", "wait_ms=5000"])],
         who: Who::OursOverHosts,
-        targets: &[Target { form: "host", ..target(2, 0, Value(0.5), Value(0.2)) }],
+        targets: &[Target { form: "host", ..target(2, 0, Some(Value(0.5)), Some(Value(0.2))) }],
         ..POINTS
     },
     Figure {
@@ -104,31 +107,15 @@ const OPERATIONS: Figure = Figure {
 };
 
 /// The common form of most of them.
-const POINTS: Figure = Figure {
-    name: "",
-    title: "",
-    parts: &[],
-    program: Program::Points,
-    method: Method::Inside,
-    who: Who::OursOverHosts,
-    has_floor: false,
-    targets: &[],
-    rule: no_rule,
-    axis: Axis::Strips,
-};
+const POINTS: Figure = Figure { who: Who::OursOverHosts, ..figure("") };
 
 /// Half of the processes on each of two hosts.
 const fn over_both(n: u32, arguments: &'static [&'static str]) -> Part {
-    Part { n, arguments, hosts: 2, form: None, kills: false, extra: 0 }
-}
-
-const fn target(n: u32, bytes: u64, must: Limit, goal: Limit) -> Target {
-    let (must, goal) = (Some(must), Some(goal));
-    Target { n, bytes, pending: 0, form: "", on_processors: None, must, goal }
+    Part { arguments, ..Part::spread(n, 2) }
 }
 
 const fn message(bytes: u64) -> Target {
-    target(2, bytes, OfBestPeer(1.0), OfBestPeer(0.8))
+    target(2, bytes, Some(OfBestPeer(1.0)), Some(OfBestPeer(0.8)))
 }
 
 /// Every operation beside its peers.

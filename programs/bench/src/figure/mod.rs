@@ -239,9 +239,33 @@ impl Part {
 }
 
 const fn part(n: u32, arguments: &'static [&'static str]) -> Part {
-    Part { n, arguments, hosts: 1, form: None, kills: false, extra: 0 }
+    Part { arguments, ..Part::spread(n, 1) }
 }
 
+/// The form of most figures.
+const fn figure(name: &'static str) -> Figure {
+    Figure {
+        name,
+        title: "",
+        parts: &[],
+        program: Program::Points,
+        method: Method::Inside,
+        who: Who::Everybody,
+        has_floor: false,
+        targets: &[],
+        rule: no_rule,
+        axis: Axis::Strips,
+    }
+}
+
+const fn target(n: u32, bytes: u64, must: Option<Limit>, goal: Option<Limit>) -> Target {
+    Target { n, bytes, pending: 0, form: "", on_processors: None, must, goal }
+}
+
+/// More processes than processors take turns: a batch sees many of them.
+const LONG_BATCHES: &str = "batch_ms=20";
+
+/// A rule without limits: the figure reports a cost.
 fn no_rule(_: &Point, _: u32) -> Limits {
     Limits { must: None, goal: None }
 }

@@ -4,11 +4,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use indicatif::ProgressBar;
 use landeck::unstable::collectives::Operation;
 
 use crate::candidate::{self, Candidate, Places};
-use crate::disturbance::{self, DISTURBED_SHARE, Usage};
+use crate::disturbance::{patiently, watched};
 use crate::figure::Part;
 use crate::launch;
 use crate::machine::Machine;
@@ -17,7 +16,7 @@ use crate::papers::counts::{self, Counts};
 use crate::papers::grid::{Launch, Program, Study, USUAL};
 use crate::papers::values::{Fact, Place, Value, Values};
 use crate::results::LaunchValue;
-use crate::rounds::summarise;
+use crate::rounds::{progress_bar, summarise};
 use crate::sample::{Point, Sample};
 use crate::statistics::median;
 
@@ -50,8 +49,8 @@ pub(crate) fn measure(
     launches: &[Launch],
     places: &Places,
     effort: &Effort,
-    progress: &ProgressBar,
 ) -> Values {
+    let progress = progress_bar(study.name(), effort.rounds * launches.len());
     let machine = Machine::here();
     let (mut values, mut facts, mut troubles) = (Vec::new(), Vec::new(), Vec::new());
     let mut time = StudyTime::begin(effort.time);
@@ -65,10 +64,10 @@ pub(crate) fn measure(
                 troubles.push(format!("{launch}, round {}: no time was left", round + 1));
                 continue;
             }
-            match patiently(launch, round, places, effort) {
-                Ok(measured) => {
-                    values.extend(measured.values);
-                    facts.extend(measured.facts);
+            match patiently(effort.patience, || once(launch, round, places, effort)) {
+                Ok(gained) => {
+                    values.extend(gained.values);
+                    facts.extend(gained.facts);
                 }
                 Err(trouble) => {
                     troubles.push(format!("{launch}, round {}: {trouble}", round + 1));
@@ -82,6 +81,7 @@ pub(crate) fn measure(
             say_round(study, (rounds, effort.rounds), time.begun.elapsed());
         }
     }
+    progress.finish_and_clear();
     Values { study, title: study.title(), machine, rounds, values, facts, troubles }
 }
 
@@ -129,36 +129,15 @@ struct Gained {
     facts: Vec<Fact>,
 }
 
-/// Repeats a launch while others disturb it and there is time; the least disturbed counts.
-fn patiently(
-    launch: &Launch,
-    round: usize,
-    places: &Places,
-    effort: &Effort,
-) -> Result<Gained, String> {
-    let deadline = Instant::now() + effort.patience;
-    disturbance::wait_for_calm(deadline);
-    let (mut share, mut best) = once(launch, round, places, effort)?;
-    while share > DISTURBED_SHARE && Instant::now() < deadline {
-        disturbance::wait_for_calm(deadline);
-        let (again_share, again) = once(launch, round, places, effort)?;
-        if again_share < share {
-            (share, best) = (again_share, again);
-        }
-    }
-    Ok(best)
-}
-
 fn once(
     launch: &Launch,
     round: usize,
     places: &Places,
     effort: &Effort,
 ) -> Result<(f64, Gained), String> {
-    let usage = Usage::now();
     let timeout = if launch.hosts > 0 { TIMEOUT_OVER_HOSTS } else { TIMEOUT };
-    let outcome = launch::run(&mut command(launch, places, effort)?, timeout);
-    let others_share = Usage::now().others_share_since(&usage);
+    let mut command = command(launch, places, effort)?;
+    let (others_share, outcome) = watched(|| launch::run(&mut command, timeout));
     if let Some(trouble) = outcome.trouble {
         if let Some(cluster) = places.cluster.as_ref().filter(|_| launch.hosts > 0) {
             cluster.end();
@@ -305,7 +284,7 @@ mod tests {
         let places = Places::of_this_build();
         let launches = [small(Study::Service, 2, None)];
         let effort = effort(Some(Duration::ZERO));
-        let values = measure(Study::Service, &launches, &places, &effort, &ProgressBar::hidden());
+        let values = measure(Study::Service, &launches, &places, &effort);
         assert_eq!(values.troubles, ["landeck, landeck, 2 processes, round 1: no time was left"]);
     }
 
@@ -334,7 +313,7 @@ mod tests {
             (Study::Collective, 4, None, 2 + 2 + 1),
         ] {
             let launches = [small(study, n, preset)];
-            let values = measure(study, &launches, &places, &effort, &ProgressBar::hidden());
+            let values = measure(study, &launches, &places, &effort);
             assert_eq!(values.troubles, Vec::<String>::new());
             assert_eq!(values.values.len(), expected, "{study:?}");
             assert!(values.values.iter().all(|value| value.us > 0.0));

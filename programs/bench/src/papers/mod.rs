@@ -19,19 +19,15 @@ mod pictures;
 mod tables;
 mod values;
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use landeck::unstable::host::say::say;
 
 use crate::candidate::{Candidate, Places};
 use crate::chart::Chart;
 use crate::problem::Problem;
 use crate::report::Report;
-use crate::{launch, rounds};
 use grid::Study;
 use measure::Effort;
 use values::Values;
@@ -74,9 +70,6 @@ pub(crate) fn run(options: &PapersOptions, places: &Places) -> Result<(), Proble
     if let Some(path) = places.missing(Candidate::Landeck) {
         return Err(Problem::NotBuilt { path });
     }
-    fs::create_dir_all(&options.output)
-        .map_err(|error| Problem::NotWritten { path: options.output.clone(), error })?;
-    launch::adopt_orphans();
     if let Some(hosts) = options.hosts {
         return on_hosts::run(options, hosts, places);
     }
@@ -88,18 +81,16 @@ pub(crate) fn run(options: &PapersOptions, places: &Places) -> Result<(), Proble
     }
     for study in options.studies() {
         let launches = study.launches(options.quick);
-        let progress = rounds::progress_bar(study.name(), effort.rounds * launches.len());
-        let values = measure::measure(study, &launches, places, &effort, &progress);
-        progress.finish_and_clear();
+        let values = measure::measure(study, &launches, places, &effort);
         report.add(&tables::study(&values))?;
-        keep(&values, pictures::pictures(&values), &options.output)?;
+        keep(&report, &values, pictures::pictures(&values))?;
         measured.push(values);
     }
     let of = |study| measured.iter().find(|values| values.study == study);
     if let (Some(sizes), Some(processes)) = (of(Study::Sizes), of(Study::Processes)) {
         report.add(&tables::table_1(sizes, processes))?;
     }
-    Ok(say(&format!("\nTables, values and pictures: {}\n", options.output.display()))?)
+    report.end("Tables, values and pictures", 0)
 }
 
 impl PapersOptions {
@@ -126,15 +117,7 @@ impl PapersOptions {
     }
 }
 
-fn keep(values: &Values, pictures: Vec<(String, Chart)>, folder: &Path) -> Result<(), Problem> {
-    let path = folder.join(values.study.name()).with_extension("json");
-    let text = serde_json::to_string_pretty(values).map_err(io::Error::from);
-    let written = text.and_then(|text| fs::write(&path, text));
-    written.map_err(|error| Problem::NotWritten { path, error })?;
-    for (name, chart) in pictures {
-        let path = folder.join(name).with_extension("png");
-        let drawn = chart.draw(&path);
-        drawn.map_err(|error| Problem::NotDrawn { path, error: error.to_string() })?;
-    }
-    Ok(())
+fn keep(report: &Report, values: &Values, pictures: Vec<(String, Chart)>) -> Result<(), Problem> {
+    report.keep(values.study.name(), values)?;
+    pictures.iter().try_for_each(|(name, chart)| report.draw(name, |path| chart.draw(path)))
 }

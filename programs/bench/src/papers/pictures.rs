@@ -54,7 +54,7 @@ fn sizes_of(values: &Values, architecture: &str) -> Chart {
         name: groups_words(way),
         ..along_sizes(values, way, shade(architecture, number, ways.len()))
     });
-    chart(values, title, message_axis(), lines.collect())
+    chart(values, title, message_axis(), lines)
 }
 
 fn sizes_compared(values: &Values) -> Chart {
@@ -62,25 +62,20 @@ fn sizes_compared(values: &Values) -> Chart {
     let ways = best.map(|(way, _)| way).chain([USUAL.to_owned()]);
     let lines = ways.map(|way| along_sizes(values, &way, colour_of(&way)));
     let title = "2005: broadcast to 24 processes, each architecture in its best groups".to_owned();
-    chart(values, title, message_axis(), lines.collect())
+    chart(values, title, message_axis(), lines)
 }
 
 /// As the paper draws it: along the groups, a line for each number of processes.
 fn groups_of(values: &Values, architecture: &str) -> Chart {
     let processes = values.processes();
-    let line = |(number, &n): (usize, &u32)| {
-        let value = |way: &&str| {
-            let groups: f64 = way.split_once('@')?.1.parse().ok()?;
+    let ways = ways_of(values, architecture);
+    let lines = (0..).zip(&processes).map(|(number, &n)| {
+        let style = (shade(architecture, number, processes.len()), false);
+        Line::along(format!("{n} processes"), style, &ways, |way| {
+            let groups = way.split_once('@')?.1.parse().ok()?;
             Some((groups, values.at(&at(way, n))?))
-        };
-        Line {
-            name: format!("{n} processes"),
-            colour: shade(architecture, number, processes.len()),
-            is_thick: false,
-            values: ways_of(values, architecture).iter().filter_map(value).collect(),
-        }
-    };
-    let lines = (0..).zip(&processes).map(line).filter(|line| !line.values.is_empty()).collect();
+        })
+    });
     let axis = ChartAxis { name: "groups", is_logarithmic: false, label: short };
     chart(values, format!("2005: {architecture}, broadcast of {FIXED_BYTES} B"), axis, lines)
 }
@@ -95,19 +90,10 @@ fn processes_compared(values: &Values) -> Chart {
     };
     let cubes = (0..).zip(&cubes).map(shaded);
     let usual = (colour_of(USUAL), USUAL.to_owned());
-    let line = |(colour, way): (RGBColor, String)| {
-        let processes = values.processes();
-        let value = |&n: &u32| Some((f64::from(n), values.at(&at(&way, n))?));
-        Line {
-            name: way_words(&way),
-            colour,
-            is_thick: way == USUAL,
-            values: processes.iter().filter_map(value).collect(),
-        }
-    };
+    let line = |(colour, way): (RGBColor, String)| along_processes(values, colour, &way, at);
     let ways = best.chain(cubes).chain([usual]);
     let title = format!("2005: broadcast of {FIXED_BYTES} B, the processes share the processors");
-    chart(values, title, processes_axis(), ways.map(line).collect())
+    chart(values, title, processes_axis(), ways.map(line))
 }
 
 fn service_alone(values: &Values) -> Chart {
@@ -116,7 +102,6 @@ fn service_alone(values: &Values) -> Chart {
         name: format!("{n} members"),
         ..service_line(values, "deck2000", n, shade("deck2000", number, members.len()))
     });
-    let lines = lines.filter(|line| !line.values.is_empty()).collect();
     chart(values, "2000: broadcast and sync by one server".to_owned(), bytes_axis(), lines)
 }
 
@@ -130,59 +115,55 @@ fn service_compared(values: &Values) -> Chart {
         })
     });
     let title = "2000: broadcast and sync by one server, and as Landeck does it".to_owned();
-    chart(values, title, bytes_axis(), lines.collect())
+    chart(values, title, bytes_axis(), lines)
 }
 
 fn service_line(values: &Values, way: &str, n: u32, colour: RGBColor) -> Line {
-    let operation = "broadcast-sync";
-    let value = |&bytes: &u64| {
-        let place = Place::here(operation, way, n, bytes);
+    Line::along(String::new(), (colour, way == USUAL), values.sizes(), |bytes| {
+        let place = Place::here("broadcast-sync", way, n, bytes);
         Some((bytes as f64, values.at(&place)?))
-    };
-    Line {
-        name: String::new(),
-        colour,
-        is_thick: way == USUAL,
-        values: values.sizes().iter().filter_map(value).collect(),
-    }
+    })
 }
 
 fn collective(values: &Values, operation: &str, bytes: u64) -> Chart {
-    let processes = values.processes();
-    let line = |way: &str| {
-        let value = |&n: &u32| {
-            let place = Place::here(operation, way, n, bytes);
-            Some((f64::from(n), values.at(&place)?))
-        };
-        Line {
-            name: way_words(way),
-            colour: colour_of(way),
-            is_thick: way == USUAL,
-            values: processes.iter().filter_map(value).collect(),
-        }
-    };
-    let lines = values.ways().into_iter().map(line).collect();
+    let place = |way: &str, n| Place::here(operation, way, n, bytes);
+    let ways = values.ways().into_iter();
+    let lines = ways.map(|way| along_processes(values, colour_of(way), way, place));
     chart(values, format!("2003: {}", collective_title(operation, bytes)), members_axis(), lines)
 }
 
 fn along_sizes(values: &Values, way: &str, colour: RGBColor) -> Line {
     let n = values.processes().first().copied().unwrap_or(0);
-    let value = |&bytes: &u64| Some((bytes as f64, values.at(&Place { bytes, ..at(way, n) })?));
-    Line {
-        name: way_words(way),
-        colour,
-        is_thick: way == USUAL,
-        values: values.sizes().iter().filter_map(value).collect(),
-    }
+    Line::along(way_words(way), (colour, way == USUAL), values.sizes(), |bytes| {
+        Some((bytes as f64, values.at(&Place { bytes, ..at(way, n) })?))
+    })
 }
 
-pub(super) fn chart(values: &Values, title: String, axis: ChartAxis, lines: Vec<Line>) -> Chart {
+fn along_processes(
+    values: &Values,
+    colour: RGBColor,
+    way: &str,
+    place: impl Fn(&str, u32) -> Place,
+) -> Line {
+    Line::along(way_words(way), (colour, way == USUAL), values.processes(), |n| {
+        Some((f64::from(n), values.at(&place(way, n))?))
+    })
+}
+
+/// A picture of the lines that have values.
+pub(super) fn chart(
+    values: &Values,
+    title: String,
+    axis: ChartAxis,
+    lines: impl Iterator<Item = Line>,
+) -> Chart {
     let rounds = values.rounds;
     let machine = machine_words(&values.machine);
     let note = match rounds {
         1 => format!("{machine} One round, and its spread."),
         _ => format!("{machine} Medians of {rounds} rounds, and their spread."),
     };
+    let lines = lines.filter(|line| !line.values.is_empty()).collect();
     Chart { title, note, unit: "us".to_owned(), axis, lines }
 }
 

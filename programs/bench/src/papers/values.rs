@@ -9,7 +9,7 @@ use crate::disturbance::DISTURBED_SHARE;
 use crate::machine::Machine;
 use crate::papers::counts::Counts;
 use crate::papers::grid::Study;
-use crate::statistics::{Spread, mean, median};
+use crate::statistics::{Middle, mean, median};
 
 /// A study, measured here.
 #[derive(Debug, Serialize)]
@@ -76,14 +76,14 @@ pub(crate) struct Value {
 impl Values {
     /// The median of the launches, and the ends of their medians. Disturbed launches count only
     /// where there are no others: then the less disturbed half of them.
-    pub(crate) fn at(&self, place: &Place) -> Option<Spread> {
+    pub(crate) fn at(&self, place: &Place) -> Option<Middle> {
         let mut mine: Vec<&Value> =
             self.values.iter().filter(|value| value.place == *place).collect();
         let shares: Vec<f64> = mine.iter().map(|value| value.others_share).collect();
         let is_calm = mine.iter().any(|value| value.is_calm());
         let share_max = if is_calm { DISTURBED_SHARE } else { median(&shares)? };
         mine.retain(|value| value.others_share <= share_max);
-        Spread::of(mine.iter().map(|value| value.us))
+        Middle::of(mine.iter().map(|value| value.us))
     }
 
     pub(crate) fn median_us(&self, place: &Place) -> Option<f64> {

@@ -5,17 +5,14 @@
 
 use std::time::{Duration, Instant};
 
-use landeck::{Result, World};
+use landeck::Result;
 
-use crate::report;
-use crate::settings::Settings;
+use crate::Bench;
 use crate::words::{receive_value, receive_word, send_value, send_word, tags};
 
 /// A measured operation, and the way its batches are run.
 pub(crate) struct Batches<'a> {
-    pub(crate) world: &'a World,
-    pub(crate) settings: &'a Settings,
-    pub(crate) figure: &'a str,
+    pub(crate) bench: &'a Bench,
     pub(crate) form: &'a str,
     pub(crate) bytes: usize,
     /// The ranks 1 to this take part.
@@ -28,32 +25,31 @@ pub(crate) struct Batches<'a> {
     pub(crate) step: u64,
 }
 
+impl Bench {
+    /// Batches of all ranks, of whose times the longest counts.
+    pub(crate) fn batches<'a>(&'a self, form: &'a str, bytes: usize) -> Batches<'a> {
+        let followers = self.world.size() - 1;
+        Batches { bench: self, form, bytes, followers, slowest_counts: true, divisor: 1.0, step: 1 }
+    }
+}
+
 impl Batches<'_> {
     /// Runs them in rank 0 and its followers; the others must not call.
     pub(crate) fn run(&self, mut batch: impl FnMut(u64) -> Result<Duration>) -> Result<()> {
-        if self.world.rank() > 0 {
+        if self.bench.world.rank() > 0 {
             return self.follow(&mut batch);
         }
-        let stop = Instant::now() + Duration::from_secs_f64(self.settings.limit_s);
+        let stop = Instant::now() + Duration::from_secs_f64(self.bench.settings.limit_s);
         let iterations = self.calibrate(&mut batch)?;
-        for _ in 0..self.settings.batches {
-            let nanoseconds =
-                self.lead(&mut batch, iterations)?.as_nanos() as f64 / iterations as f64;
-            let n = self.world.size();
-            report::print(
-                self.figure,
-                self.form,
-                n,
-                self.bytes,
-                0,
-                "ns",
-                nanoseconds / self.divisor,
-            );
+        for _ in 0..self.bench.settings.batches {
+            let took = self.lead(&mut batch, iterations)?.as_nanos() as f64 / iterations as f64;
+            self.bench.print(self.form, self.bytes, "ns", took / self.divisor);
             if Instant::now() > stop {
                 break;
             }
         }
-        (1..=self.followers).try_for_each(|other| send_word(self.world, 0, other, tags::CONTROL))
+        (1..=self.followers)
+            .try_for_each(|other| send_word(&self.bench.world, 0, other, tags::CONTROL))
     }
 
     fn lead(
@@ -62,12 +58,13 @@ impl Batches<'_> {
         iterations: u64,
     ) -> Result<Duration> {
         for other in 1..=self.followers {
-            send_word(self.world, iterations, other, tags::CONTROL)?;
+            send_word(&self.bench.world, iterations, other, tags::CONTROL)?;
         }
         let mut longest = batch(iterations)?;
         if self.slowest_counts {
             for other in 1..=self.followers {
-                longest = longest.max(Duration::from_secs_f64(receive_value(self.world, other)?));
+                longest =
+                    longest.max(Duration::from_secs_f64(receive_value(&self.bench.world, other)?));
             }
         }
         Ok(longest)
@@ -75,29 +72,29 @@ impl Batches<'_> {
 
     fn follow(&self, batch: &mut impl FnMut(u64) -> Result<Duration>) -> Result<()> {
         loop {
-            let iterations = receive_word(self.world, 0, tags::CONTROL)?;
+            let iterations = receive_word(&self.bench.world, 0, tags::CONTROL)?;
             if iterations == 0 {
                 return Ok(());
             }
             let elapsed = batch(iterations)?;
             if self.slowest_counts {
-                send_value(self.world, elapsed.as_secs_f64(), 0)?;
+                send_value(&self.bench.world, elapsed.as_secs_f64(), 0)?;
             }
         }
     }
 
     /// A batch must be long twice in a row: a single one may have been disturbed.
     fn calibrate(&self, batch: &mut impl FnMut(u64) -> Result<Duration>) -> Result<u64> {
-        let stop = Instant::now() + Duration::from_secs_f64(self.settings.limit_s / 2.0);
+        let stop = Instant::now() + Duration::from_secs_f64(self.bench.settings.limit_s / 2.0);
         let (mut iterations, mut long_enough) = (self.step, 0);
         while long_enough < 2 && Instant::now() < stop {
             let elapsed_ms = self.lead(batch, iterations)?.as_secs_f64() * 1e3;
-            if elapsed_ms >= self.settings.batch_ms {
+            if elapsed_ms >= self.bench.settings.batch_ms {
                 long_enough += 1;
                 continue;
             }
             // At most tenfold: the first batches are slow, because connections are made in them.
-            let factor = (1.2 * self.settings.batch_ms / elapsed_ms.max(1e-9)).min(10.0);
+            let factor = (1.2 * self.bench.settings.batch_ms / elapsed_ms.max(1e-9)).min(10.0);
             let wanted = (iterations as f64 * factor) as u64 + 1;
             iterations = wanted.next_multiple_of(self.step);
             long_enough = 0;

@@ -3,11 +3,11 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use landeck::unstable::memory::system::now_ns;
 use landeck::{Maximum, Result, Sum, World};
-use rustix::time::{ClockId, clock_gettime};
+use landeck_measure::Paged;
 
 use crate::batches::Batches;
-use crate::memory::Memory;
 use crate::{Bench, Trouble};
 
 /// One of the operations of bench/collectives.c.
@@ -112,35 +112,24 @@ impl Operation {
 
 /// Every size.
 pub(crate) fn measure(bench: &Bench, operation: Operation) -> std::result::Result<(), Trouble> {
-    let figure = &bench.settings.figure;
     let mut blocks = Blocks::new(bench);
-    if operation == Operation::Barrier {
-        return measure_one(bench, &mut blocks, figure, "", operation, 0);
-    }
-    bench
-        .settings
-        .bytes
+    let sizes = if operation == Operation::Barrier { &[0][..] } else { &bench.settings.bytes };
+    sizes
         .iter()
-        .try_for_each(|&bytes| measure_one(bench, &mut blocks, figure, "", operation, bytes))
+        .try_for_each(|&bytes| measure_over(bench, &bench.world, &mut blocks, "", operation, bytes))
 }
 
 /// Barrier, allreduce and broadcast of 8 bytes, whose figures are drawn from 2 to 1,000 processes.
 pub(crate) fn growth(bench: &Bench) -> std::result::Result<(), Trouble> {
     let mut blocks = Blocks::new(bench);
-    measure_one(bench, &mut blocks, "growth", "barrier", Operation::Barrier, 0)?;
-    measure_one(bench, &mut blocks, "growth", "allreduce", Operation::AllReduce, 8)?;
-    measure_one(bench, &mut blocks, "growth", "broadcast", Operation::Broadcast, 8)
-}
-
-fn measure_one(
-    bench: &Bench,
-    blocks: &mut Blocks,
-    figure: &str,
-    form: &str,
-    operation: Operation,
-    bytes: usize,
-) -> std::result::Result<(), Trouble> {
-    measure_over(bench, &bench.world, blocks, (figure, form), operation, bytes)
+    let operations = [
+        ("barrier", Operation::Barrier, 0),
+        ("allreduce", Operation::AllReduce, 8),
+        ("broadcast", Operation::Broadcast, 8),
+    ];
+    operations.into_iter().try_for_each(|(form, operation, bytes)| {
+        measure_over(bench, &bench.world, &mut blocks, form, operation, bytes)
+    })
 }
 
 /// The operation in the manner of a world; the timing goes on in the usual one.
@@ -148,26 +137,17 @@ pub(crate) fn measure_over(
     bench: &Bench,
     way: &World,
     blocks: &mut Blocks,
-    (figure, form): (&str, &str),
+    form: &str,
     operation: Operation,
     bytes: usize,
 ) -> std::result::Result<(), Trouble> {
-    let (world, settings) = (&bench.world, &bench.settings);
-    let roots = if operation.has_root() { world.size() } else { 1 };
+    let size = bench.world.size();
+    let roots = if operation.has_root() { size } else { 1 };
     (0..roots).try_for_each(|root| blocks.check(bench, operation, root, bytes))?;
-    let batches = Batches {
-        world,
-        settings,
-        figure,
-        form,
-        bytes,
-        followers: world.size() - 1,
-        slowest_counts: true,
-        divisor: 1.0,
-        step: if operation.moves() { world.size() as u64 } else { 1 },
-    };
-    let batch =
-        |iterations| back_to_back(way, (blocks, settings.is_new), operation, iterations, bytes);
+    let step = if operation.moves() { size as u64 } else { 1 };
+    let batches = Batches { step, ..bench.batches(form, bytes) };
+    let is_new = bench.settings.is_new;
+    let batch = |iterations| back_to_back(way, (blocks, is_new), operation, iterations, bytes);
     Ok(batches.run(batch)?)
 }
 
@@ -194,10 +174,10 @@ fn back_to_back(
 /// Room for a block of every rank, and for the terms and sums of the reductions. All is touched by
 /// the checks, before anything is timed.
 pub(crate) struct Blocks {
-    outgoing: Memory<u8>,
-    incoming: Memory<u8>,
-    pub(crate) terms: Memory<f64>,
-    pub(crate) sums: Memory<f64>,
+    outgoing: Paged<u8>,
+    incoming: Paged<u8>,
+    pub(crate) terms: Paged<f64>,
+    pub(crate) sums: Paged<f64>,
 }
 
 impl Blocks {
@@ -205,10 +185,10 @@ impl Blocks {
         let block = bench.settings.largest();
         let (all, offset) = (block * bench.world.size(), bench.settings.offset);
         Blocks {
-            outgoing: Memory::new(0, all, offset),
-            incoming: Memory::new(0, all, offset),
-            terms: Memory::new(0.0, all / 8, offset),
-            sums: Memory::new(0.0, block / 8, offset),
+            outgoing: Paged::new(0, all, offset),
+            incoming: Paged::new(0, all, offset),
+            terms: Paged::new(0.0, all / 8, offset),
+            sums: Paged::new(0.0, block / 8, offset),
         }
     }
 
@@ -305,8 +285,7 @@ fn check_barrier(bench: &Bench, late: usize) -> std::result::Result<(), Trouble>
 }
 
 pub(crate) fn now_s() -> f64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
+    now_ns() as f64 * 1e-9
 }
 
 pub(crate) fn fill(block: &mut [u8], from: usize, to: usize) {

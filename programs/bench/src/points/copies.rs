@@ -10,9 +10,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use landeck::{Result, SharedSegment};
+use landeck_measure::{PAGE_BYTES, Paged};
 
 use crate::batches::Batches;
-use crate::memory::Memory;
 use crate::{Bench, Trouble};
 
 /// The kind of copies that are made.
@@ -31,7 +31,6 @@ const FORMS: [(&str, Form); 4] = [
     ("alltoall", Form::AllToAll),
 ];
 
-const PAGE_BYTES: usize = 4096;
 /// Data do not begin with a page, as private ones do.
 const HEAD_BYTES: usize = 256;
 
@@ -53,17 +52,7 @@ pub(crate) fn measure(bench: &Bench) -> std::result::Result<(), Trouble> {
         for (name, form) in FORMS {
             let mut turns = Turns::new(bench, form, bytes)?;
             let size = bench.world.size() as u64;
-            let batches = Batches {
-                world: &bench.world,
-                settings: &bench.settings,
-                figure: "copies",
-                form: name,
-                bytes,
-                followers: bench.world.size() - 1,
-                slowest_counts: true,
-                divisor: 1.0,
-                step: size,
-            };
+            let batches = Batches { step: size, ..bench.batches(name, bytes) };
             let in_a_turn = if form.has_root() { size } else { 1 };
             batches.run(|iterations| {
                 bench.world.barrier()?;
@@ -81,8 +70,8 @@ struct Turns {
     own: usize,
     size: usize,
     shared: SharedSegment,
-    outgoing: Memory<u8>,
-    incoming: Memory<u8>,
+    outgoing: Paged<u8>,
+    incoming: Paged<u8>,
 }
 
 impl Turns {
@@ -93,7 +82,7 @@ impl Turns {
         let mut number = [made.as_ref().map_or(0, SharedSegment::number)];
         bench.world.broadcast(&mut number, 0)?;
         let shared = made.map_or_else(|| bench.job.open_segment_by_number(number[0]), Ok)?;
-        let memory = || Memory::new(1, bytes * size, bench.settings.offset);
+        let memory = || Paged::new(1, bytes * size, bench.settings.offset);
         let (outgoing, incoming) = (memory(), memory());
         Ok(Self { form, bytes, own, size, shared, outgoing, incoming })
     }

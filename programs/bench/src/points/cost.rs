@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use landeck::unstable::JobInternals;
 use landeck::{Result, World};
-use rustix::time::{ClockId, clock_gettime};
+use landeck_measure::clock::process_ns;
 
 use crate::words::{receive_value, receive_word, send_value, send_word, tags};
-use crate::{Bench, Trouble, report};
+use crate::{Bench, Trouble};
 
 /// Processor time of rank 1 while it waits in a receive for rank 0, which sleeps.
 pub(crate) fn wait(bench: &Bench) -> std::result::Result<(), Trouble> {
@@ -21,13 +21,13 @@ pub(crate) fn wait(bench: &Bench) -> std::result::Result<(), Trouble> {
         receive_word(world, 1, tags::REPORT)?;
         thread::sleep(Duration::from_millis(bench.settings.wait_ms));
         send_word(world, 0, 1, tags::DATA)?;
-        report::print("wait", "", 2, 8, 0, "%", receive_value(world, 1)?);
+        bench.print("", 8, "%", receive_value(world, 1)?);
     } else {
         send_word(world, 0, 0, tags::REPORT)?;
-        let (start, used) = (Instant::now(), processor_time_s());
+        let (start, used_ns) = (Instant::now(), process_ns());
         receive_word(world, 0, tags::DATA)?;
-        let used = processor_time_s() - used;
-        send_value(world, 100.0 * used / start.elapsed().as_secs_f64(), 0)?;
+        let used_ns = (process_ns() - used_ns) as f64;
+        send_value(world, 100.0 * used_ns / start.elapsed().as_nanos() as f64, 0)?;
     }
     Ok(())
 }
@@ -40,9 +40,9 @@ pub(crate) fn memory(bench: &Bench) -> std::result::Result<(), Trouble> {
         if world.rank() > 0 {
             return Ok(send_value(world, own, 0)?);
         }
-        report::print("memory", "", world.size(), 0, 0, "KiB", own);
+        bench.print("", 0, "KiB", own);
         for other in 1..world.size() {
-            report::print("memory", "", world.size(), 0, 0, "KiB", receive_value(world, other)?);
+            bench.print("", 0, "KiB", receive_value(world, other)?);
         }
         Ok(())
     })
@@ -71,7 +71,7 @@ pub(crate) fn shared(bench: &Bench) -> std::result::Result<(), Trouble> {
             let resident =
                 bench.job.segment().descriptor().and_then(|memory| rustix::fs::fstat(memory).ok());
             let bytes = resident.map_or(f64::NAN, |status| status.st_blocks as f64 * 512.0);
-            report::print("shared", "", size, 0, 0, "MiB", bytes / f64::from(1 << 20));
+            bench.print("", 0, "MiB", bytes / f64::from(1 << 20));
         }
         Ok(())
     })
@@ -142,11 +142,6 @@ fn while_all_are_there(
     others.clone().try_for_each(|other| send_word(world, 0, other, tags::CONTROL))?;
     body()?;
     Ok(others.into_iter().try_for_each(|other| send_word(world, 0, other, tags::CONTROL))?)
-}
-
-fn processor_time_s() -> f64 {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
 fn own_pss_kib() -> std::result::Result<f64, Trouble> {

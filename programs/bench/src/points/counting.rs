@@ -3,7 +3,7 @@
 use landeck::unstable::JobInternals;
 use landeck::{Result, Sum};
 
-use crate::{Bench, Trouble, report};
+use crate::{Bench, Trouble};
 
 /// Operations that are counted together.
 const COUNTED: u64 = 8;
@@ -26,8 +26,7 @@ pub(crate) fn print_messages(
     let own = bench.job.counters().messages_sent - before;
     let all = world.all_reduce(own, Sum)?;
     if world.rank() == 0 {
-        let each = all as f64 / COUNTED as f64;
-        report::print(&bench.settings.figure, form, world.size(), bytes, 0, "messages", each);
+        bench.print(form, bytes, "messages", all as f64 / COUNTED as f64);
     }
     Ok(())
 }
@@ -65,10 +64,8 @@ impl<'a> Counting<'a> {
 
     /// Prints a cost.
     pub(crate) fn print(&self, call: &str, bytes: usize, messages: u64) {
-        let Bench { world, settings, .. } = self.bench;
-        if world.rank() == 0 {
-            let messages = messages as f64;
-            report::print(&settings.figure, call, world.size(), bytes, 0, "messages", messages);
+        if self.bench.world.rank() == 0 {
+            self.bench.print(call, bytes, "messages", messages as f64);
         }
     }
 

@@ -11,7 +11,7 @@ use landeck::{Maximum, World};
 
 use crate::collective::{fill, holds, now_s};
 use crate::counting::print_messages;
-use crate::{Bench, Trouble, report};
+use crate::{Bench, Trouble};
 
 /// Names the way that nobody has asked for.
 const USUAL: &str = "landeck";
@@ -47,8 +47,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<(), Trouble> {
             for &bytes in &settings.bytes {
                 let mean_s = mean_delivery_s(bench, by, &mut block[..bytes])?;
                 if bench.world.rank() == 0 {
-                    let n = bench.world.size();
-                    report::print(&settings.figure, &by.way, n, bytes, 0, "ns", mean_s * 1e9);
+                    bench.print(&by.way, bytes, "ns", mean_s * 1e9);
                 }
             }
         }

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use landeck::{Result, World};
+use landeck_measure::Paged;
 
 use crate::batches::Batches;
-use crate::memory::Memory;
 use crate::settings::Settings;
 use crate::words::{receive_word, send_word, tags};
 use crate::{Bench, Trouble};
@@ -100,17 +100,7 @@ fn take(world: &World, bytes: usize) -> Result<u8> {
 }
 
 fn batches(bench: &Bench, bytes: usize, followers: usize, slowest_counts: bool) -> Batches<'_> {
-    Batches {
-        world: &bench.world,
-        settings: &bench.settings,
-        figure: &bench.settings.figure,
-        form: "",
-        bytes,
-        followers,
-        slowest_counts,
-        divisor: 2.0,
-        step: 1,
-    }
+    Batches { followers, slowest_counts, divisor: 2.0, ..bench.batches("", bytes) }
 }
 
 fn to_and_fro(
@@ -145,8 +135,8 @@ fn to_and_fro(
 
 /// Private memory, touched before anything is measured.
 pub(crate) struct Buffers {
-    pub(crate) outgoing: Memory<u8>,
-    pub(crate) incoming: Memory<u8>,
+    pub(crate) outgoing: Paged<u8>,
+    pub(crate) incoming: Paged<u8>,
     /// Whether the sent data are written anew each time, after they were checked.
     is_new: bool,
 }
@@ -154,7 +144,7 @@ pub(crate) struct Buffers {
 impl Buffers {
     pub(crate) fn new(settings: &Settings, blocks: usize) -> Buffers {
         let bytes = settings.largest() * blocks;
-        let memory = |value| Memory::new(value, bytes, settings.offset);
+        let memory = |value| Paged::new(value, bytes, settings.offset);
         Buffers { outgoing: memory(1), incoming: memory(2), is_new: settings.is_new }
     }
 

@@ -8,7 +8,7 @@ use landeck::{Group, GroupOptions, Mailbox, Member, Message, Result, ServedBy};
 use crate::batches::Batches;
 use crate::collective::{fill, holds};
 use crate::counting::Counting;
-use crate::{Bench, Trouble, report};
+use crate::{Bench, Trouble};
 
 /// Bytes that are broadcast while others join.
 const LONG_BYTES: usize = 1 << 30;
@@ -59,16 +59,8 @@ pub(crate) fn service(bench: &Bench, options: GroupOptions) -> std::result::Resu
         part.check(bench, 0, bytes)?;
         let message = message_of(&part.data[..bytes]);
         for _ in 0..settings.batches {
-            world.barrier()?;
-            let start = Instant::now();
-            for _ in 0..settings.iterations {
-                part.once(world.rank() == 0, &message, bytes)?;
-            }
-            let mean_ns = start.elapsed().as_nanos() as f64 / settings.iterations as f64;
-            if world.rank() == 0 {
-                let n = world.size();
-                report::print(&settings.figure, "broadcast-sync", n, bytes, 0, "ns", mean_ns);
-            }
+            let once = || part.once(world.rank() == 0, &message, bytes);
+            bench.repeat("broadcast-sync", bytes, once)?;
         }
     }
     Ok(part.member.leave()?)
@@ -131,7 +123,7 @@ fn calls_of(
 /// Synchronisations one after the other: the median of the first ones (`first`) and of the last ones
 /// (`last`), which are as quick.
 pub(crate) fn rounds(bench: &Bench, options: GroupOptions) -> std::result::Result<(), Trouble> {
-    let (world, settings) = (&bench.world, &bench.settings);
+    let world = &bench.world;
     let group = group(bench, options.minimum(world.size() as u32))?;
     let mut inbox = bench.job.create_mailbox()?;
     let mut member = group.join(&mut inbox)?;
@@ -148,7 +140,7 @@ pub(crate) fn rounds(bench: &Bench, options: GroupOptions) -> std::result::Resul
             let times = &mut times[from..from + ENDS];
             times.sort_unstable();
             let median_ns = times[ENDS / 2].as_nanos() as f64;
-            report::print(&settings.figure, form, world.size(), 0, 0, "ns", median_ns);
+            bench.print(form, 0, "ns", median_ns);
         }
     }
     Ok(member.leave()?)
@@ -165,17 +157,8 @@ pub(crate) fn broadcast(bench: &Bench, options: GroupOptions) -> std::result::Re
         for root in 0..world.size() {
             part.check(bench, root, bytes)?;
         }
-        let batches = Batches {
-            world,
-            settings,
-            figure: &settings.figure,
-            form: "",
-            bytes,
-            followers: world.size() - 1,
-            slowest_counts: true,
-            divisor: 1.0,
-            step: world.size() as u64,
-        };
+        let step = world.size() as u64;
+        let batches = Batches { step, ..bench.batches("", bytes) };
         let message = message_of(&part.data[..bytes]);
         batches.run(|iterations| {
             world.barrier()?;
@@ -224,20 +207,11 @@ fn message_of(bytes: &[u8]) -> Message {
 
 /// Joins and leaves of all processes at once: the time of one of them.
 pub(crate) fn members(bench: &Bench) -> std::result::Result<(), Trouble> {
-    let (world, settings) = (&bench.world, &bench.settings);
+    let world = &bench.world;
     let group = group(bench, GroupOptions::default().persistent(true))?;
     let mut inbox = bench.job.create_mailbox()?;
-    let batches = Batches {
-        world,
-        settings,
-        figure: &settings.figure,
-        form: "",
-        bytes: 0,
-        followers: world.size() - 1,
-        slowest_counts: true,
-        divisor: 2.0 * world.size() as f64,
-        step: 1,
-    };
+    let divisor = 2.0 * world.size() as f64;
+    let batches = Batches { divisor, ..bench.batches("", 0) };
     Ok(batches.run(|iterations| {
         world.barrier()?;
         let start = Instant::now();
@@ -254,7 +228,7 @@ pub(crate) fn join_beside(
     bench: &Bench,
     options: GroupOptions,
 ) -> std::result::Result<(), Trouble> {
-    let (world, settings) = (&bench.world, &bench.settings);
+    let world = &bench.world;
     bench.needs(world.size() >= 2, "at least 2 processes")?;
     let group = group(bench, options.bytes(LONG_BYTES as u64 + (1 << 20)).persistent(true))?;
     let long = match world.rank() {
@@ -267,8 +241,7 @@ pub(crate) fn join_beside(
             0 => group.broadcast(&long)?,
             1 => {
                 let median_ns = join_until_sent(bench, &group, before)?;
-                let (figure, n) = (&settings.figure, world.size());
-                report::print(figure, "", n, LONG_BYTES, 0, "ns", median_ns);
+                bench.print("", LONG_BYTES, "ns", median_ns);
             }
             _ => {}
         }
@@ -291,8 +264,7 @@ pub(crate) fn service_joins(bench: &Bench) -> std::result::Result<(), Trouble> {
         let group = made.map_or_else(|| bench.job.open_group(name), Ok)?;
         let long = if world.rank() == 0 { message_of(&vec![1; bytes]) } else { Message::new() };
         let print = |what: &str, time: Duration| {
-            let (form, time_ns) = (format!("{name}: {what}"), time.as_nanos() as f64);
-            report::print(&settings.figure, &form, world.size(), bytes, 0, "ns", time_ns);
+            bench.print(&format!("{name}: {what}"), bytes, "ns", time.as_nanos() as f64);
         };
         for before in 0..settings.batches as u64 {
             world.barrier()?;

@@ -43,7 +43,6 @@ mod delivery;
 mod exchange;
 mod group;
 mod matching;
-mod memory;
 mod objects;
 mod outside;
 mod overlap;
@@ -184,6 +183,28 @@ impl Bench {
         let mut goes_on = [u8::from(since.elapsed().as_secs_f64() < self.settings.limit_s)];
         self.world.broadcast(&mut goes_on, 0)?;
         Ok(goes_on == [1])
+    }
+
+    /// Prints a value of a batch.
+    fn print(&self, form: &str, bytes: usize, unit: &str, value: f64) {
+        report::print(&self.settings.figure, form, self.world.size(), bytes, 0, unit, value);
+    }
+
+    /// A batch of `iterations` times the same in all processes. Rank 0 prints the mean time.
+    fn repeat(
+        &self,
+        form: &str,
+        bytes: usize,
+        mut once: impl FnMut() -> landeck::Result<()>,
+    ) -> landeck::Result<()> {
+        self.world.barrier()?;
+        let start = Instant::now();
+        (0..self.settings.iterations).try_for_each(|_| once())?;
+        let mean_ns = start.elapsed().as_nanos() as f64 / self.settings.iterations as f64;
+        if self.world.rank() == 0 {
+            self.print(form, bytes, "ns", mean_ns);
+        }
+        Ok(())
     }
 
     fn wrong(&self, what: &'static str) -> Trouble {

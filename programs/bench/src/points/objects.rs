@@ -8,7 +8,6 @@ use landeck::unstable::memory::Tally;
 use landeck::{Any, Mailbox, Message, Outbox, RegionAddress, Result, World};
 
 use crate::batches::Batches;
-use crate::report;
 use crate::words::tags;
 use crate::{Bench, Trouble};
 
@@ -122,7 +121,7 @@ pub(crate) fn urgent(bench: &Bench) -> std::result::Result<(), Trouble> {
             halves.sort_unstable();
             for (name, percent) in [(form.name, 50), (form.late, 99)] {
                 let half = halves[halves.len() * percent / 100].as_nanos() as f64;
-                report::print(&bench.settings.figure, name, 2, 8, 0, "ns", half);
+                bench.print(name, 8, "ns", half);
             }
         }
     }
@@ -248,15 +247,5 @@ fn to_and_fro(
 }
 
 fn batches<'a>(bench: &'a Bench, form: &'a str) -> Batches<'a> {
-    Batches {
-        world: &bench.world,
-        settings: &bench.settings,
-        figure: &bench.settings.figure,
-        form,
-        bytes: 8,
-        followers: 1,
-        slowest_counts: false,
-        divisor: 2.0,
-        step: 1,
-    }
+    Batches { followers: 1, slowest_counts: false, divisor: 2.0, ..bench.batches(form, 8) }
 }

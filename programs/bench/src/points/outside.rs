@@ -13,7 +13,7 @@ use landeck::{Job, Options};
 
 use crate::settings::Settings;
 use crate::words::{receive_word, send_word, tags};
-use crate::{Bench, Trouble, report};
+use crate::{Bench, Trouble};
 
 /// Jobs that run beside the one that is joined by name.
 const OTHER_JOBS: usize = 30;
@@ -51,7 +51,7 @@ fn joins(bench: &Bench, form: &str, reference: &str) -> Result<(), Trouble> {
         let output = finished(&guest, outside_of_job(&mut command).output())?;
         let text = String::from_utf8_lossy(&output.stdout);
         let time_us = text.trim().parse().map_err(|_| Trouble::Usage(text.into_owned()))?;
-        report::print("joining", form, 1, 0, 0, "us", time_us);
+        bench.print(form, 0, "us", time_us);
     }
     Ok(())
 }
@@ -111,7 +111,7 @@ pub(crate) fn why(bench: &Bench) -> Result<(), Trouble> {
                 bench.wrong("another answer of `landeck why` than that all wait for rank 0")
             );
         }
-        report::print("why", "", size, 0, 0, "ms", time.as_secs_f64() * 1e3);
+        bench.print("", 0, "ms", time.as_secs_f64() * 1e3);
     }
     Ok((1..size).try_for_each(|other| send_word(world, 0, other, tags::CONTROL))?)
 }

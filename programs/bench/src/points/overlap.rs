@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use landeck::{Maximum, Result, Sum, World};
 
 use crate::collective::{Blocks, Operation};
-use crate::{Bench, Trouble, report};
+use crate::{Bench, Trouble};
 
 /// The figure is one of so many processes.
 pub(crate) const PROCESSES: u32 = 2;
@@ -37,7 +37,7 @@ pub(crate) fn measure(bench: &Bench, share: Share) -> std::result::Result<(), Tr
                     }
                     Share::Call => ("ns", 1e9 * took.starting / plan.iterations as f64),
                 };
-                report::print(&settings.figure, "", world.size(), bytes, 0, unit, value);
+                bench.print("", bytes, unit, value);
             }
             let mut goes_on = [u64::from(batch < settings.batches && Instant::now() < stop)];
             world.broadcast(&mut goes_on, 0)?;

@@ -8,7 +8,7 @@ use landeck::{Result, Sum, World};
 
 use crate::collective::{fill, holds};
 use crate::counting::print_messages;
-use crate::{Bench, Trouble, report};
+use crate::{Bench, Trouble};
 
 /// Operations, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,16 +48,7 @@ fn measure(bench: &Bench, rows: &[Row]) -> std::result::Result<(), Trouble> {
             break;
         }
         for (row, bytes) in points() {
-            world.barrier()?;
-            let start = Instant::now();
-            for _ in 0..settings.iterations {
-                row.call(world, &mut data, bytes)?;
-            }
-            let mean_ns = start.elapsed().as_nanos() as f64 / settings.iterations as f64;
-            if world.rank() == 0 {
-                let n = world.size();
-                report::print(&settings.figure, row.name(), n, bytes, 0, "ns", mean_ns);
-            }
+            bench.repeat(row.name(), bytes, || row.call(world, &mut data, bytes))?;
         }
     }
     Ok(())

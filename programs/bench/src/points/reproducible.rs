@@ -13,8 +13,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<(), Trouble> {
     let mut blocks = Blocks::new(bench);
     for (form, world) in forms(&bench.world) {
         for &bytes in &bench.settings.bytes {
-            let operation = Operation::AllReduce;
-            measure_over(bench, &world, &mut blocks, ("reproducible", form), operation, bytes)?;
+            measure_over(bench, &world, &mut blocks, form, Operation::AllReduce, bytes)?;
         }
     }
     Ok(())

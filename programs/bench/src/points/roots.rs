@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use landeck::{Any, Minimum, Result, Sum, Tag, World};
 
-use crate::{Bench, Trouble, report};
+use crate::{Bench, Trouble};
 
 /// The relayed messages.
 const RELAYED: Tag = Tag(7);
@@ -22,9 +22,7 @@ pub(crate) fn measure(bench: &Bench) -> std::result::Result<(), Trouble> {
         let (rounds, sent) = search(bench, form)?;
         let sent = world.all_reduce(sent, Sum)?;
         if world.rank() == 0 {
-            let say = |unit, value| {
-                report::print(&settings.figure, form.name(), world.size(), 0, 0, unit, value);
-            };
+            let say = |unit, value| bench.print(form.name(), 0, unit, value);
             if form == Form::Relay {
                 say("messages", sent as f64 / f64::from(rounds));
             }
@@ -40,7 +38,7 @@ pub(crate) fn measure(bench: &Bench) -> std::result::Result<(), Trouble> {
             }
             let mean_ns = start.elapsed().as_nanos() as f64 / f64::from(rounds);
             if world.rank() == 0 {
-                report::print(&settings.figure, form.name(), world.size(), 0, 0, "ns", mean_ns);
+                bench.print(form.name(), 0, "ns", mean_ns);
             }
         }
     }

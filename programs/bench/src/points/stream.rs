@@ -26,17 +26,8 @@ pub(crate) fn measure(bench: &Bench) -> std::result::Result<(), Trouble> {
 }
 
 fn batches<'a>(bench: &'a Bench, form: &'a str, bytes: usize) -> Batches<'a> {
-    Batches {
-        world: &bench.world,
-        settings: &bench.settings,
-        figure: "stream",
-        form,
-        bytes,
-        followers: 1,
-        slowest_counts: false,
-        divisor: WINDOW as f64,
-        step: 1,
-    }
+    let divisor = WINDOW as f64;
+    Batches { followers: 1, slowest_counts: false, divisor, ..bench.batches(form, bytes) }
 }
 
 fn of_requests(

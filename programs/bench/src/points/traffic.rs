@@ -4,7 +4,7 @@ use landeck::Sum;
 use landeck::unstable::JobInternals;
 
 use crate::collective::{Blocks, Operation};
-use crate::{Bench, Trouble, report};
+use crate::{Bench, Trouble};
 
 /// So often each process is the root of a counted operation.
 const TURNS: usize = 2;
@@ -59,7 +59,7 @@ fn count(
     if world.rank() == 0 {
         for ((unit, _), sum) in counts.into_iter().zip(sums) {
             let each = sum as f64 / (TURNS * size) as f64;
-            report::print(&bench.settings.figure, name, size, bytes, 0, unit, each);
+            bench.print(name, bytes, unit, each);
         }
     }
     Ok(())

@@ -315,10 +315,7 @@ fn launches(studies: &[Study]) -> Vec<Launch<'_>> {
 
 /// The time of a line between two processors now. With one processor nothing moves.
 pub(crate) fn line_ps_now(usual_ps: u64) -> u64 {
-    match tune::processors()[..] {
-        [first, second, ..] => tune::line_ps(first, second),
-        _ => usual_ps,
-    }
+    tune::line_ps().unwrap_or(usual_ps)
 }
 
 /// A warning that the processors have moved since the figures were measured, as those of virtual machines do.

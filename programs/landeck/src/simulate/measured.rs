@@ -4,20 +4,21 @@ use clap::Args;
 use landeck::unstable::collectives::architecture::Butterfly;
 use landeck::unstable::collectives::{Group, Operation, Preset, Way};
 use landeck::unstable::host::say::say;
-use landeck::{Job, Maximum, Minimum, Result, Sum, Tag, World};
-use rustix::time::{ClockId, clock_gettime};
+use landeck::unstable::memory::system::now_ns;
+use landeck::{Job, Maximum, Minimum, Result, Sum, World};
+use landeck_measure::clock::{each_ps, look_ps};
+use landeck_measure::processors::allowed;
+use landeck_measure::{Paged, least};
 use std::io;
-use std::process::{Command, Stdio};
 
 use super::study::{Series, calls_in_a_batch};
 use crate::tune;
-use crate::tune::instruments::{clock_ps, median, of_page, page_room};
+use crate::tune::instruments::{job, round_trip, said_by, usual};
 
 /// Time that a measurement may take, in seconds.
 const JOB_S: &str = "90";
-const TAG: Tag = Tag(0);
 /// Calls that do not count, until the members have their connections.
-const WARM: usize = 20;
+const WARM: u32 = 20;
 /// Batches of messages, of which the least counts, as for the figures that it is compared with. Of an operation's
 /// batches the median counts.
 const BATCHES: usize = 15;
@@ -71,24 +72,19 @@ pub(crate) fn launch(
     clusters: u32,
     bytes: u64,
 ) -> std::result::Result<f64, MeasuredError> {
-    let own = std::env::current_exe().map_err(MeasuredError::Start)?;
-    let output = Command::new(&own)
-        .args(["run", "-n", &processes.to_string(), "--stdin", "none", "--timeout", JOB_S])
-        .args(options)
-        .arg("--")
-        .arg(&own)
-        .args(["measure-way", what, &series.preset.to_string(), &clusters.to_string()])
-        .arg(bytes.to_string())
-        .args((!options.is_empty()).then_some("--hosts"))
-        .stdin(Stdio::null())
-        .output()
-        .map_err(MeasuredError::Start)?;
+    let [n, clusters, bytes] =
+        [processes.into(), clusters.into(), bytes].map(|number: u64| number.to_string());
+    let preset = series.preset.to_string();
+    let mut words = vec!["measure-way", what, &preset, &clusters, &bytes];
+    words.extend((!options.is_empty()).then_some("--hosts"));
+    let options = ["-n", &n].into_iter().chain(options.iter().map(String::as_str));
+    let job = job(JOB_S, options, &words);
+    let output = job.and_then(|mut job| job.output()).map_err(MeasuredError::Start)?;
     let said = String::from_utf8_lossy(&output.stdout);
     match said.lines().find_map(finding) {
         Some(us) if output.status.success() => Ok(us),
         _ => {
-            let errors = String::from_utf8_lossy(&output.stderr);
-            let said = format!("{said}{errors}").trim_end().to_owned();
+            let said = said_by(&output);
             let (what, status) = (format!("{what} by {}", series.name), output.status.to_string());
             Err(MeasuredError::Job { processes, what, status, said })
         }
@@ -104,7 +100,7 @@ fn finding(line: &str) -> Option<f64> {
 pub(crate) fn run(arguments: &MeasureWayArguments) -> Result<()> {
     let job = Job::join()?;
     let world = job.world();
-    tune::pin(world.rank());
+    tune::pin_among(&allowed(), world.rank());
     let operation = Operation::from_name(&arguments.what);
     let group = Group::divided(world.size() as u32, arguments.clusters.max(1));
     let way = match (operation, group) {
@@ -129,43 +125,20 @@ pub(crate) fn run(arguments: &MeasureWayArguments) -> Result<()> {
 
 /// Half of a round trip between the first two processes.
 fn message_us(world: &World, bytes: usize) -> Result<f64> {
-    let mut room = page_room(bytes);
-    let data = of_page(&mut room, bytes);
+    let (rank, mut data) = (world.rank(), Paged::new(1u8, bytes, 0));
+    let mut trip = || match rank {
+        0 | 1 => round_trip(world, (rank == 0, 1 - rank), &mut data),
+        _ => Ok(()),
+    };
     let usual = if bytes <= 16_384 { 2_000 } else { 50 };
-    let round_trips = in_a_batch(world, usual, || round_trip(world, data))?;
-    let mut batches = Vec::with_capacity(BATCHES);
-    for _ in 0..BATCHES {
-        let begin_us = now_us();
-        for _ in 0..round_trips {
-            round_trip(world, data)?;
-        }
-        batches.push((now_us() - begin_us) / f64::from(round_trips) / 2.0);
-    }
-    Ok(batches.into_iter().fold(f64::INFINITY, f64::min))
-}
-
-fn round_trip(world: &World, data: &mut [u8]) -> Result<()> {
-    match world.rank() {
-        0 => {
-            world.send(data, 1, TAG)?;
-            world.receive_into(data, 1, TAG)?;
-        }
-        1 => {
-            world.receive_into(data, 0, TAG)?;
-            world.send(data, 0, TAG)?;
-        }
-        _ => {}
-    }
-    Ok(())
+    let trips = in_a_batch(world, usual, &mut trip)?;
+    let batch_ps = |_| each_ps(2 * trips, || (0..trips).try_for_each(|_| trip()));
+    Ok(least((0..BATCHES).map(batch_ps).collect::<Result<Vec<_>>>()?) / 1e6)
 }
 
 /// The calls of a batch, by rank 0's clock, after some calls that do not count.
 fn in_a_batch(world: &World, usual: u32, mut call: impl FnMut() -> Result<()>) -> Result<u32> {
-    let begin_us = now_us();
-    for _ in 0..WARM {
-        call()?;
-    }
-    let call_us = (now_us() - begin_us) / WARM as f64;
+    let call_us = each_ps(WARM, || (0..WARM).try_for_each(|_| call()))? / 1e6;
     let mut count = [calls_in_a_batch(usual, call_us)];
     world.broadcast(&mut count, 0)?;
     Ok(count[0])
@@ -175,14 +148,12 @@ fn in_a_batch(world: &World, usual: u32, mut call: impl FnMut() -> Result<()>) -
 fn operation_us(world: &World, way: &World, operation: Operation, bytes: usize) -> Result<f64> {
     let mut blocks = Blocks::new(operation, bytes, world.size());
     let calls = in_a_batch(world, calls(operation), || blocks.call(way, operation))?;
-    let (batches, clock_us) = (batches(operation), clock_ps() / 1e6);
+    let (batches, clock_us) = (batches(operation), look_ps() / 1e6);
     let mut spans_us = Vec::with_capacity(batches as usize);
     for _ in 0..batches {
         world.barrier()?;
         let begin_us = now_us();
-        for _ in 0..calls {
-            blocks.call(way, operation)?;
-        }
+        (0..calls).try_for_each(|_| blocks.call(way, operation))?;
         let end_us = now_us();
         let (mut first_us, mut last_us) = ([0.0], [0.0]);
         world.reduce(&[begin_us], &mut first_us, Minimum, 0)?;
@@ -190,7 +161,7 @@ fn operation_us(world: &World, way: &World, operation: Operation, bytes: usize) 
         // The last member looks at the clock after its last call.
         spans_us.push((last_us[0] - first_us[0] - clock_us) / f64::from(calls));
     }
-    Ok(median(spans_us))
+    Ok(usual(&spans_us))
 }
 
 /// The time of one call over hosts, by the clock of rank 0. Behind each call of an operation with a root there is a barrier,
@@ -201,17 +172,13 @@ fn over_hosts_us(world: &World, way: &World, operation: Operation, bytes: usize)
     let barrier = || if operation.has_root() { barriers.barrier() } else { Ok(()) };
     let mut call = || blocks.call(way, operation).and_then(|()| barrier());
     let calls = in_a_batch(world, CALLS, &mut call)?;
-    let (mut both_us, mut barrier_us) = (Vec::new(), Vec::new());
+    let (mut both_ps, mut barrier_ps) = (Vec::new(), Vec::new());
     for _ in 0..BATCHES {
         barriers.barrier()?;
-        let begin_us = now_us();
-        (0..calls).try_for_each(|_| call())?;
-        let middle_us = now_us();
-        (0..calls).try_for_each(|_| barrier())?;
-        both_us.push((middle_us - begin_us) / f64::from(calls));
-        barrier_us.push((now_us() - middle_us) / f64::from(calls));
+        both_ps.push(each_ps(calls, || (0..calls).try_for_each(|_| call()))?);
+        barrier_ps.push(each_ps(calls, || (0..calls).try_for_each(|_| barrier()))?);
     }
-    Ok(median(both_us) - median(barrier_us))
+    Ok((usual(&both_ps) - usual(&barrier_ps)) / 1e6)
 }
 
 /// The memory of an operation.
@@ -251,8 +218,7 @@ impl Blocks {
 }
 
 fn now_us() -> f64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as f64 * 1e6 + now.tv_nsec as f64 * 1e-3
+    now_ns() as f64 * 1e-3
 }
 
 #[cfg(test)]

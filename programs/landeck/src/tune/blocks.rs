@@ -2,7 +2,7 @@
 //!
 //! The data are written before each operation and read after it, as programs do ([`super::one_copy`] says why).
 
-use super::instruments::report;
+use super::instruments::{report, share_of};
 use landeck::unstable::collectives::{BoardStyle, CostParameters, Operation, Way};
 use landeck::{Result, Sum, World};
 use std::hint::black_box;
@@ -38,16 +38,9 @@ fn from_kib(world: &World, operation: Operation) -> Result<u64> {
     let mut shares = Vec::with_capacity(LENGTHS_KIB.len());
     for kib in LENGTHS_KIB.into_iter().rev() {
         let mut data = Data::of(operation, kib, world.size());
-        let mut least_s = [f64::INFINITY; 2];
-        for _ in 0..BATCHES {
-            for (least_s, world) in least_s.iter_mut().zip([world, &told]) {
-                *least_s = least_s.min(data.batch_s(world)?);
-            }
-        }
-        let mut share = [least_s[1] / least_s[0]];
-        world.broadcast(&mut share, 0)?;
-        shares.push((kib, share[0]));
-        if share[0] > 1.0 {
+        let share = share_of([world, &told], BATCHES, |world| data.batch_s(world))?;
+        shares.push((kib, share));
+        if share > 1.0 {
             break;
         }
     }

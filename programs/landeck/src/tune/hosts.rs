@@ -3,15 +3,16 @@
 //! The figures are those of a job that this command starts on these hosts: its daemons measure the links, and its members
 //! choose by them. So what is shown is what jobs use, and not another measurement.
 
+use super::instruments::{TAG, job};
 use super::{JOB_S, TuneError};
 use landeck::unstable::JobInternals;
 use landeck::unstable::collectives::{Link, Settings};
 use landeck::unstable::host::say::say;
 use landeck::unstable::memory::Segment;
 use landeck::unstable::memory::plan::LINK_HOSTS_MAX;
-use landeck::{Job, Result, Tag, World};
+use landeck::{Job, Result, World};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// The hosts of `landeck tune --hosts`, and how they are reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +39,6 @@ impl TunedHosts {
     }
 }
 
-const TAG: Tag = Tag(0);
 /// The longest text about ways.
 const WAYS_BYTES: usize = 32 << 10;
 
@@ -53,19 +53,10 @@ pub(super) fn output_of(
     options: &[&str],
     subject: &str,
 ) -> std::result::Result<String, TuneError> {
-    let own = std::env::current_exe().map_err(TuneError::Start)?;
     let rsh = hosts.rsh.iter().flat_map(|command| ["--rsh", command]);
-    let output = Command::new(&own)
-        .args(["run", "--host", &hosts.list, "--stdin", "none", "--timeout", JOB_S])
-        .args(rsh)
-        .args(options)
-        .arg("--")
-        .arg(&own)
-        .args(["measure", subject])
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(TuneError::Start)?;
+    let options = ["--host", &hosts.list].into_iter().chain(rsh).chain(options.iter().copied());
+    let mut job = job(JOB_S, options, &["measure", subject]).map_err(TuneError::Start)?;
+    let output = job.stderr(Stdio::inherit()).output().map_err(TuneError::Start)?;
     if !output.status.success() {
         let (list, status) = (hosts.list.clone(), output.status.to_string());
         return Err(TuneError::Hosts { list, status });

@@ -1,44 +1,82 @@
-//! Tools of measurements: data that begin with a page, the clock's own time, the median, what a job says.
+//! Tools of measurements in the processes of a job: the job itself, round trips, what all members found, what rank 0 says.
 
-use landeck::World;
 use landeck::unstable::host::say::say;
-use std::hint::black_box;
-use std::time::Instant;
+use landeck::{Plain, Result, Tag, World};
+use landeck_measure::{least, median};
+use std::io;
+use std::process::{Command, Output, Stdio};
 
-/// Batches of looks at the clock.
-const BATCHES: usize = 9;
+pub(crate) const TAG: Tag = Tag(0);
 
-/// Bytes of a page.
-pub(crate) const PAGE_BYTES: usize = 4096;
-
-/// Room for data that begin with a page.
-pub(crate) fn page_room(bytes: usize) -> Vec<u8> {
-    vec![1; bytes + PAGE_BYTES]
+/// A job of this command, whose processes measure: `options` are those of `landeck run`, `words` those of each process.
+pub(crate) fn job<'a>(
+    timeout_s: &str,
+    options: impl IntoIterator<Item = &'a str>,
+    words: &[&str],
+) -> io::Result<Command> {
+    let own = std::env::current_exe()?;
+    let mut job = Command::new(&own);
+    job.args(["run", "--stdin", "none", "--timeout", timeout_s]).args(options);
+    job.arg("--").arg(own).args(words).stdin(Stdio::null());
+    Ok(job)
 }
 
-/// The data in that room. They begin with a page, since copies differ by a tenth and more by where they begin.
-pub(crate) fn of_page(room: &mut [u8], bytes: usize) -> &mut [u8] {
-    let before = room.as_ptr().align_offset(PAGE_BYTES).min(PAGE_BYTES);
-    &mut room[before..before + bytes]
+/// All that a job has said, its errors at the end.
+pub(crate) fn said_by(job: &Output) -> String {
+    let [said, errors] = [&job.stdout, &job.stderr].map(|text| String::from_utf8_lossy(text));
+    format!("{said}{errors}").trim_end().to_owned()
 }
 
-/// The time of one look at the clock.
-pub(crate) fn clock_ps() -> f64 {
-    const LOOKS: u32 = 1_000;
-    let batch_ps = || {
-        let start = Instant::now();
-        (0..LOOKS).for_each(|_| {
-            black_box(Instant::now());
-        });
-        start.elapsed().as_nanos() as f64 * 1e3 / f64::from(LOOKS)
-    };
-    (0..BATCHES).map(|_| batch_ps()).fold(f64::INFINITY, f64::min)
+/// One message to another member and back.
+pub(crate) fn round_trip<T: Plain>(
+    world: &World,
+    (is_first, peer): (bool, usize),
+    data: &mut [T],
+) -> Result<()> {
+    if is_first {
+        world.send(data, peer, TAG)?;
+    }
+    world.receive_into(data, peer, TAG)?;
+    if !is_first {
+        world.send(data, peer, TAG)?;
+    }
+    Ok(())
 }
 
-/// The median; 0 of no values.
-pub(crate) fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
+/// The median of what was found in some batches; 0 of none.
+pub(crate) fn usual(found: &[f64]) -> f64 {
+    median(found).unwrap_or(0.0)
+}
+
+/// The medians of the findings of all members, beginning with rank `from`, each of which is a median. Rank 0 knows them.
+pub(crate) fn usual_of_all<const N: usize>(
+    world: &World,
+    found: [Vec<f64>; N],
+    from: usize,
+) -> Result<[f64; N]> {
+    let own = found.map(|found| usual(&found));
+    let mut all = vec![0.0; N * world.size()];
+    world.gather(&own, &mut all, 0)?;
+    let of = |which| all.iter().skip(N * from + which).step_by(N).copied().collect::<Vec<_>>();
+    Ok(std::array::from_fn(|which| usual(&of(which))))
+}
+
+/// The time of the second way in those of the first one, by rank 0's clock. The least of some batches of each counts.
+pub(super) fn share_of(
+    ways: [&World; 2],
+    batches: usize,
+    mut batch: impl FnMut(&World) -> Result<f64>,
+) -> Result<f64> {
+    let mut all = [(); 2].map(|()| Vec::with_capacity(batches));
+    for _ in 0..batches {
+        for (all, world) in all.iter_mut().zip(ways) {
+            all.push(batch(world)?);
+        }
+    }
+    let [usual, other] = all.map(least);
+    let mut share = [other / usual];
+    ways[0].broadcast(&mut share, 0)?;
+    Ok(share[0])
 }
 
 /// Says a finding of a job: rank 0 prints it.

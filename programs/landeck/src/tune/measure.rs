@@ -4,7 +4,7 @@
 //! them. A finding is the least of some batches, and in a crowd their median. After the time limit it is that of one
 //! batch: a microsecond's work can take milliseconds on a busy machine.
 
-use super::instruments::{clock_ps, median, of_page, page_room, report};
+use super::instruments::{TAG, report, round_trip, usual, usual_of_all};
 use super::probe::{self, Pages};
 use super::share::Begun;
 use clap::ValueEnum;
@@ -14,11 +14,13 @@ use landeck::unstable::collectives::calibration::{
 };
 use landeck::unstable::collectives::{BoardStyle, Way};
 use landeck::unstable::memory::Bytes;
-use landeck::{Job, Result, Sum, Tag, World};
+use landeck::{Job, Result, Sum, World};
+use landeck_measure::clock::{each_ps, look_ps, since_ps};
+use landeck_measure::processors::allowed;
+use landeck_measure::{Paged, least};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-const TAG: Tag = Tag(0);
 const BATCHES: usize = 9;
 /// A job repeats nothing after this time.
 const REPEATED_MAX: Duration = Duration::from_millis(300);
@@ -62,7 +64,7 @@ impl Subject {
         match self {
             Self::Messages => 2,
             Self::Switch | Self::Hosts | Self::Platform => 1,
-            Self::Caches => super::processors().len().clamp(1, 2) as u32,
+            Self::Caches => allowed().len().clamp(1, 2) as u32,
             Self::Blocks => super::blocks_members(),
             Self::Crowd => super::crowded(),
         }
@@ -87,7 +89,7 @@ pub(crate) fn run(subject: Subject) -> Result<()> {
             report(&world, "switch_ps", batches.half_round_trip_ps(8, 100)?);
         }
         (Subject::Caches, 1) => {
-            probe::caches(&super::processors(), |name, ps| report(&world, name, ps as f64));
+            probe::caches(&allowed(), |name, ps| report(&world, name, ps as f64));
         }
         (Subject::Blocks, 2..) => super::blocks::report_lengths(&world)?,
         (Subject::Crowd, 2..) => crowd(&world)?,
@@ -103,11 +105,11 @@ pub(crate) fn run(subject: Subject) -> Result<()> {
 /// 0 waits for others, so each finds what it needs.
 fn crowd(world: &World) -> Result<()> {
     let processors = (super::crowded() as usize).min(world.size());
-    super::pin(world.rank() % processors);
+    super::pin_among(&allowed(), world.rank() % processors);
     let turns = (world.size() / processors - 1).max(1);
     let batches = Batches::begin(world);
     let barrier_ps = batches.usual_ps(40, || (0..40).try_for_each(|_| world.barrier()))?;
-    let clock_ps = clock_ps();
+    let clock_ps = look_ps();
     let flat = world.via(Way::by(Flat));
     let over_messages = own_ps(&batches, &flat)?;
     let at_the_board = own_ps(&batches, &world.via(Way::Board(BoardStyle::Each)))?;
@@ -142,30 +144,24 @@ fn page_ps(batches: &Batches<'_>) -> Result<f64> {
         let first_ps = pages.round_ps();
         more_ps.push(first_ps - pages.round_ps());
     }
-    let mut all = vec![0.0; batches.world.size()];
-    batches.world.gather(&[median(more_ps)], &mut all, 0)?;
-    Ok(median(all))
+    let [more_ps] = usual_of_all(batches.world, [more_ps], 0)?;
+    Ok(more_ps)
 }
 
 /// 1 KiB copied from data that the process has not touched since it touched much else, while others had the
 /// processor.
 fn read_kib_ps(batches: &Batches<'_>) -> Result<f64> {
     const BYTES: usize = 64 << 10;
-    let (mut near, mut far) = (page_room(BYTES), page_room(FAR_BYTES as usize));
-    let near = of_page(&mut near, BYTES);
-    let far = of_page(&mut far, FAR_BYTES as usize);
+    let [mut near, far] = [BYTES, FAR_BYTES as usize].map(|bytes| Paged::new(1u8, bytes, 0));
     let mut times_ps = Vec::new();
     for place in far.chunks(BYTES) {
         batches.world.barrier()?;
-        let read_ps = timed_ps(|| {
-            Bytes::from(place).copy_to_slice(black_box(near));
-            Ok(())
-        })?;
-        times_ps.push(read_ps);
+        let start = Instant::now();
+        Bytes::from(place).copy_to_slice(black_box(&mut near));
+        times_ps.push(since_ps(start));
     }
-    let mut all = vec![0.0; batches.world.size()];
-    batches.world.gather(&[median(times_ps)], &mut all, 0)?;
-    Ok(per_kib(median(all), BYTES))
+    let [read_ps] = usual_of_all(batches.world, [times_ps], 0)?;
+    Ok(per_kib(read_ps, BYTES))
 }
 
 /// A member's time for calls that directly follow each other.
@@ -179,7 +175,7 @@ struct Again {
 /// Each member in turn gathers some times from all others, and from one of them, when their data are there.
 fn again_ps(batches: &Batches<'_>) -> Result<Again> {
     const ROUNDS: usize = 4;
-    const CALLS: usize = 8;
+    const CALLS: u32 = 8;
     let world = batches.world;
     let (size, rank) = (world.size(), world.rank());
     let pair = world.split(Some(rank as u32 / 2), 0)?.unwrap_or_else(|| world.clone());
@@ -188,7 +184,7 @@ fn again_ps(batches: &Batches<'_>) -> Result<Again> {
     let mut times_ps = [(); 2].map(|()| Vec::new());
     for root in (0..size).flat_map(|root| [root; ROUNDS]) {
         let calls_ps = |call: &mut dyn FnMut() -> Result<()>| {
-            timed_ps(|| (0..CALLS).try_for_each(|_| call())).map(|ps| ps / CALLS as f64)
+            each_ps(CALLS, || (0..CALLS).try_for_each(|_| call()))
         };
         let mut all = vec![0u64; size];
         for (of, way, is_among, way_root) in
@@ -207,12 +203,9 @@ fn again_ps(batches: &Batches<'_>) -> Result<Again> {
             }
         }
     }
-    let own = times_ps.map(median);
-    let mut all = vec![0.0; own.len() * size];
-    world.gather(&own, &mut all, 0)?;
-    let of = |which: usize| median(all.iter().skip(which).step_by(own.len()).copied().collect());
+    let [of_all, call] = usual_of_all(world, times_ps, 0)?;
     let others = (size - 1) as f64;
-    Ok(Again { call: of(1), taken: (of(0) - of(1)) / (others - 1.0).max(1.0) })
+    Ok(Again { call, taken: (of_all - call) / (others - 1.0).max(1.0) })
 }
 
 /// The time of a message at both its ends.
@@ -250,7 +243,7 @@ fn of_many_ps(batches: &Batches<'_>, way: &World, one_ps: f64) -> Result<OfMany>
     let mut times_ps = [(); 9].map(|()| Vec::new());
     for root in (0..size).flat_map(|root| [root; ROUNDS]) {
         world.barrier()?;
-        let sent_ps = timed_ps(|| ways[0].broadcast(&mut [1u64], root))?;
+        let sent_ps = each_ps(1, || ways[0].broadcast(&mut [1u64], root))?;
         times_ps[0].extend((rank == root).then_some(sent_ps));
         let kinds = [
             (way, false),
@@ -266,22 +259,19 @@ fn of_many_ps(batches: &Batches<'_>, way: &World, one_ps: f64) -> Result<OfMany>
     }
     for root in (0..CYCLES).flat_map(|_| 0..size) {
         world.barrier()?;
-        let sent_ps = timed_ps(|| ways[0].broadcast(&mut [1u64], root))?;
+        let sent_ps = each_ps(1, || ways[0].broadcast(&mut [1u64], root))?;
         times_ps[7].extend((rank == root).then_some(sent_ps));
         times_ps[8].extend(gathers.root_ps(root, (way, false))?);
     }
-    let own = times_ps.map(median);
-    let mut of_all = vec![0.0; own.len() * size];
-    world.gather(&own, &mut of_all, 0)?;
-    let of = |which: usize| median(of_all.iter().skip(which).step_by(own.len()).copied().collect());
+    let of = usual_of_all(world, times_ps, 0)?;
     let others = (size - 1) as f64;
-    let each_ps = |all_ps: f64, one_ps: f64| (all_ps - one_ps) / (others - 1.0).max(1.0);
-    let taken = each_ps(of(1), of(4));
-    let kept = each_ps(of(3) - of(2), one_ps) - taken;
-    let found = each_ps(of(5), of(6));
+    let share_ps = |all_ps: f64, one_ps: f64| (all_ps - one_ps) / (others - 1.0).max(1.0);
+    let taken = share_ps(of[1], of[4]);
+    let kept = share_ps(of[3] - of[2], one_ps) - taken;
+    let found = share_ps(of[5], of[6]);
     let sent = |all_ps: f64| (all_ps - (one_ps - taken)) / others;
-    let far = Handed { sent: sent(of(7)), taken: each_ps(of(8), of(4)) };
-    Ok(OfMany { sent: sent(of(0)), taken, far, kept, found })
+    let far = Handed { sent: sent(of[7]), taken: share_ps(of[8], of[4]) };
+    Ok(OfMany { sent: sent(of[0]), taken, far, kept, found })
 }
 
 /// Gathers at a root that begins when all others have finished.
@@ -317,7 +307,7 @@ impl Gathers<'_> {
             return Ok(None);
         }
         self.beside.barrier()?;
-        let root_ps = timed_ps(|| {
+        let root_ps = each_ps(1, || {
             // Receiving a word also takes in all messages that came before it.
             for from in (0..size).filter(|&from| has_words && from != root) {
                 self.world.receive_into(&mut data, from, TAG)?;
@@ -329,13 +319,6 @@ impl Gathers<'_> {
     }
 }
 
-/// The time of `body`.
-fn timed_ps(body: impl FnOnce() -> Result<()>) -> Result<f64> {
-    let start = Instant::now();
-    body()?;
-    Ok(start.elapsed().as_nanos() as f64 * 1e3)
-}
-
 /// Round trips between pairs on each processor, all at once, so that every process has a turn between them.
 fn pairs_ps(batches: &Batches<'_>, processors: usize) -> Result<f64> {
     const ROUND_TRIPS: u32 = 40;
@@ -343,18 +326,8 @@ fn pairs_ps(batches: &Batches<'_>, processors: usize) -> Result<f64> {
     let (rank, mut data) = (world.rank(), [1u64]);
     let is_first = (rank / processors).is_multiple_of(2);
     let other = if is_first { rank + processors } else { rank - processors };
-    batches.usual_ps(ROUND_TRIPS, || {
-        for _ in 0..ROUND_TRIPS {
-            if is_first {
-                world.send(&data, other, TAG)?;
-                world.receive_into(&mut data, other, TAG)?;
-            } else {
-                world.receive_into(&mut data, other, TAG)?;
-                world.send(&data, other, TAG)?;
-            }
-        }
-        Ok(())
-    })
+    let mut trip = || round_trip(world, (is_first, other), &mut data);
+    batches.usual_ps(ROUND_TRIPS, || (0..ROUND_TRIPS).try_for_each(|_| trip()))
 }
 
 /// The median time of a broadcast over all members but the root, when they need not wait. Rank 0 learns it. Two
@@ -367,7 +340,7 @@ fn own_ps(batches: &Batches<'_>, way: &World) -> Result<f64> {
     loop {
         for _ in 0..ROUNDS {
             world.barrier()?;
-            broadcasts.push(timed_ps(|| way.broadcast(&mut data, 0))?);
+            broadcasts.push(each_ps(1, || way.broadcast(&mut data, 0))?);
             world.reduce(&[1u64], &mut sum, Sum, 0)?;
             world.reduce(&[1u64], &mut sum, Sum, 0)?;
         }
@@ -375,9 +348,8 @@ fn own_ps(batches: &Batches<'_>, way: &World) -> Result<f64> {
             break;
         }
     }
-    let mut all = vec![0.0; world.size()];
-    world.gather(&[median(broadcasts)], &mut all, 0)?;
-    Ok(median(all.split_off(1)))
+    let [broadcast_ps] = usual_of_all(world, [broadcasts], 1)?;
+    Ok(broadcast_ps)
 }
 
 fn messages(job: &Job, world: &World) -> Result<()> {
@@ -443,36 +415,24 @@ impl<'a> Batches<'a> {
 
     /// Half of a round trip.
     fn half_round_trip_ps(&self, bytes: usize, round_trips: u32) -> Result<f64> {
-        let (world, other) = (self.world, 1 - self.world.rank());
-        let mut room = page_room(bytes);
-        let data = of_page(&mut room, bytes);
-        self.least_ps(2 * round_trips, || {
-            for _ in 0..round_trips {
-                if world.rank() == 0 {
-                    world.send(data, other, TAG)?;
-                    world.receive_into(data, other, TAG)?;
-                } else {
-                    world.receive_into(data, other, TAG)?;
-                    world.send(data, other, TAG)?;
-                }
-            }
-            Ok(())
-        })
+        let (world, rank) = (self.world, self.world.rank());
+        let mut data = Paged::new(1u8, bytes, 0);
+        let mut trip = || round_trip(world, (rank == 0, 1 - rank), &mut data);
+        self.least_ps(2 * round_trips, || (0..round_trips).try_for_each(|_| trip()))
     }
 
     /// A message to the other process and a short one back, so that all long ones go one way.
     fn one_way_ps(&self, bytes: usize) -> Result<f64> {
         const ROUND_TRIPS: u32 = 100;
         let world = self.world;
-        let (mut room, mut back) = (page_room(bytes), [1u8]);
-        let data = of_page(&mut room, bytes);
+        let (mut data, mut back) = (Paged::new(1u8, bytes, 0), [1u8]);
         self.least_ps(ROUND_TRIPS, || {
             for _ in 0..ROUND_TRIPS {
                 if world.rank() == 0 {
-                    world.send(data, 1, TAG)?;
+                    world.send(&data, 1, TAG)?;
                     world.receive_into(&mut back, 1, TAG)?;
                 } else {
-                    world.receive_into(data, 0, TAG)?;
+                    world.receive_into(&mut data, 0, TAG)?;
                     world.send(&back, 0, TAG)?;
                 }
             }
@@ -492,22 +452,17 @@ impl<'a> Batches<'a> {
 
     /// The least time of one of a batch's things.
     fn least_ps(&self, things: u32, batch: impl FnMut() -> Result<()>) -> Result<f64> {
-        Ok(self.times_ps(things, batch)?.into_iter().fold(f64::MAX, f64::min))
+        self.times_ps(things, batch).map(least)
     }
 
     /// The median time of one of a batch's things.
     fn usual_ps(&self, things: u32, batch: impl FnMut() -> Result<()>) -> Result<f64> {
-        Ok(median(self.times_ps(things, batch)?))
+        Ok(usual(&self.times_ps(things, batch)?))
     }
 
     /// The times of some batches.
     fn times_ps(&self, things: u32, mut batch: impl FnMut() -> Result<()>) -> Result<Vec<f64>> {
-        let batch_ps = || {
-            let start = Instant::now();
-            batch()?;
-            Ok(start.elapsed().as_nanos() as f64 * 1e3 / f64::from(things))
-        };
-        times_until(batch_ps, || self.is_over())
+        times_until(|| each_ps(things, &mut batch), || self.is_over())
     }
 
     /// Whether there is no time for another batch. Rank 0 decides for all.
@@ -545,7 +500,7 @@ fn lent_ps(job: &Job, world: &World) -> Result<f64> {
         let (lent, _) = world.receive_loan::<u8>(1, TAG)?;
         let start = Instant::now();
         lent.bytes().copy_to_slice(black_box(&mut target)); // somebody may look at it
-        least_ps = least_ps.min(start.elapsed().as_nanos() as f64 * 1e3);
+        least_ps = least_ps.min(since_ps(start));
         world.send(&[1u8], 1, TAG)?;
     }
     Ok(least_ps)

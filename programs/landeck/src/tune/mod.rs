@@ -18,13 +18,13 @@ pub(crate) mod platform;
 mod probe;
 mod share;
 
-pub(crate) use probe::line_ps;
 pub(crate) use share::Share;
 
 use crate::clusters::{self, ClustersError};
 use crate::wishes::Wishes;
 use hosts::TunedHosts;
 use indicatif::{ProgressBar, ProgressStyle};
+use instruments::{job, said_by};
 use landeck::OneCopy;
 use landeck::settings::{self, SettingError};
 use landeck::tuning::{self, TuningError};
@@ -38,11 +38,11 @@ use landeck::unstable::host::probed::Finding;
 use landeck::unstable::host::say::{SayError, complain, say};
 use landeck::unstable::memory::SegmentPlan;
 use landeck::unstable::wire::way::{OneCopyFrom, OneCopySource};
+use landeck_measure::line::half_round_trip_ps;
+use landeck_measure::processors::{allowed, first_two, keeping_place, pin};
 use landeck_simulator::PlatformError;
 use measure::Subject;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::io::{self, IsTerminal};
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// The time limit of a job, in seconds.
@@ -274,7 +274,7 @@ pub(crate) fn measured() -> Result<Found, TuneError> {
     bar.set_message("blocks");
     blocks(&mut found)?;
     bar.finish_and_clear();
-    Ok(parts_of(found, processors().len() > 1))
+    Ok(parts_of(found, allowed().len() > 1))
 }
 
 /// Combines rounds: at least one, and none that would begin too late. When the processors have moved, earlier rounds
@@ -374,10 +374,14 @@ fn bar(parts: u64) -> ProgressBar {
     ProgressBar::new(parts).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
+/// Half of the round trip of a line between the first two processors; `None` with one processor.
+pub(crate) fn line_ps() -> Option<u64> {
+    const BATCHES: usize = 9;
+    first_two().map(|two| (half_round_trip_ps(two, BATCHES) as u64).max(1))
+}
+
 fn line(found: &mut Found) -> Result<(), TuneError> {
-    if let [first, second, ..] = processors()[..] {
-        found.figures.line_ps = line_ps(first, second);
-    }
+    found.figures.line_ps = line_ps().unwrap_or(found.figures.line_ps);
     Ok(())
 }
 
@@ -397,7 +401,7 @@ fn caches(found: &mut Found) -> Result<(), TuneError> {
 }
 
 fn messages(found: &mut Found) -> Result<(), TuneError> {
-    if processors().len() < 2 {
+    if allowed().len() < 2 {
         return Ok(()); // all of these need two that run at once
     }
     let findings = findings_of(2, Subject::Messages)?;
@@ -416,12 +420,15 @@ fn blocks(found: &mut Found) -> Result<(), TuneError> {
 
 /// The members that read each other's blocks: each has a processor.
 fn blocks_members() -> u32 {
-    (processors().len() as u32).min(blocks::MEMBERS_MAX)
+    (allowed().len() as u32).min(blocks::MEMBERS_MAX)
 }
 
 /// Measures two processes on one processor: the sender must stop running before its answer can come.
 fn switch(found: &mut Found) -> Result<(), TuneError> {
-    let findings = on_one_processor(|| findings_of(2, Subject::Switch))?;
+    let findings = keeping_place(|| {
+        allowed().first().copied().into_iter().for_each(pin); // child processes inherit that
+        findings_of(2, Subject::Switch)
+    })?;
     found.note(&findings);
     found.note_share(&findings);
     Ok(())
@@ -435,65 +442,29 @@ fn crowd(sharing: u64, found: &mut Found) -> Result<(), TuneError> {
     Ok(())
 }
 
-/// Runs `body` on the first usable processor alone. Its child processes inherit that.
-fn on_one_processor<T>(body: impl FnOnce() -> T) -> T {
-    let before = sched_getaffinity(None);
-    let mut one = CpuSet::new();
-    processors().first().into_iter().for_each(|&first| one.set(first));
-    // If it is refused, each process has a processor of its own and the figure is too small.
-    let _ = sched_setaffinity(None, &one);
-    let done = body();
-    if let Ok(before) = before {
-        let _ = sched_setaffinity(None, &before);
-    }
-    done
-}
-
-/// Keeps this process on a processor, dealt out in order of rank as in the simulator. If it is refused, the process
-/// runs anywhere.
-pub(crate) fn pin(number: usize) {
-    pin_among(&processors(), number);
-}
-
-/// Binds this thread to one of these processors.
-fn pin_among(processors: &[usize], number: usize) {
-    let Some(&processor) = processors.get(number % processors.len().max(1)) else { return };
-    let mut one = CpuSet::new();
-    one.set(processor);
-    let _ = sched_setaffinity(None, &one);
+/// Keeps this process on one of these processors, dealt out in order of rank as in the simulator.
+pub(crate) fn pin_among(processors: &[usize], number: usize) {
+    processors.get(number % processors.len().max(1)).copied().into_iter().for_each(pin);
 }
 
 /// The number of processors with a crowd.
 pub(crate) fn crowded() -> u32 {
-    processors().len().clamp(1, 2) as u32
-}
-
-/// The processors that this process may use.
-pub(crate) fn processors() -> Vec<usize> {
-    let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
-    (0..CpuSet::MAX_CPU).filter(|&processor| set.is_set(processor)).collect()
+    allowed().len().clamp(1, 2) as u32
 }
 
 fn findings_of(processes: u32, subject: Subject) -> Result<Vec<(String, u64)>, TuneError> {
-    let own = std::env::current_exe().map_err(TuneError::Start)?;
     // These processes choose their processors themselves, but the launcher would give each its own.
-    let output = Command::new(&own)
-        .args(["run", "-n", &processes.to_string(), "--stdin", "none", "--timeout", JOB_S])
-        .args(matches!(subject, Subject::Caches | Subject::Crowd).then_some("--bind-to=none"))
-        .arg("--")
-        .arg(&own)
-        .args(["measure", subject.as_str()])
-        .env_remove(settings::COLLECTIVES)
-        .env(settings::ONE_COPY, "never") // the measurement chooses the way itself
-        .stdin(Stdio::null())
-        .output()
-        .map_err(TuneError::Start)?;
+    let unbound = matches!(subject, Subject::Caches | Subject::Crowd).then_some("--bind-to=none");
+    let processes = processes.to_string();
+    let options = ["-n", &processes].into_iter().chain(unbound);
+    let mut job = job(JOB_S, options, &["measure", subject.as_str()]).map_err(TuneError::Start)?;
+    job.env_remove(settings::COLLECTIVES);
+    job.env(settings::ONE_COPY, "never"); // the measurement chooses the way itself
+    let output = job.output().map_err(TuneError::Start)?;
     let said = String::from_utf8_lossy(&output.stdout);
     let found: Vec<(String, u64)> = said.lines().filter_map(finding).collect();
     if !output.status.success() || found.is_empty() {
-        let errors = String::from_utf8_lossy(&output.stderr);
-        let said = format!("{said}{errors}").trim_end().to_owned();
-        return Err(TuneError::Job { status: output.status.to_string(), said });
+        return Err(TuneError::Job { status: output.status.to_string(), said: said_by(&output) });
     }
     Ok(found)
 }

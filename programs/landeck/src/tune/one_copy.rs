@@ -3,13 +3,13 @@
 //! The data are written before each message and read after it, as programs do. Data that never change stay in the
 //! reader's cache, which makes one copy look up to three times as fast.
 
-use super::instruments::{of_page, page_room};
+use super::instruments::{TAG, share_of};
 use landeck::unstable::collectives::CostParameters;
-use landeck::{OneCopy, Result, Tag, World};
+use landeck::{OneCopy, Result, World};
+use landeck_measure::Paged;
 use std::hint::black_box;
 use std::time::Instant;
 
-const TAG: Tag = Tag(0);
 const LENGTHS_KIB: [u64; 5] = [16, 64, 256, 1_024, 4_096];
 const BATCHES: usize = 3;
 /// The distance of bytes that the receiver reads: one in each cache line.
@@ -23,30 +23,21 @@ pub(super) fn from_kib(world: &World) -> Result<u64> {
     let (twice, once) = (world.duplicate()?, world.duplicate()?);
     twice.set_one_copy(OneCopy::Never)?;
     once.set_one_copy(OneCopy::From(4 << 10))?;
-    let mut from = [CostParameters::NO_LENGTH_KIB];
+    let mut from = CostParameters::NO_LENGTH_KIB;
     for kib in LENGTHS_KIB.into_iter().rev() {
         let bytes = (kib << 10) as usize;
-        let mut least_s = [f64::INFINITY; 2];
-        for _ in 0..BATCHES {
-            for (least_s, world) in least_s.iter_mut().zip([&twice, &once]) {
-                *least_s = least_s.min(exchange_s(world, bytes)?);
-            }
-        }
-        let mut is_faster = [u64::from(least_s[1] <= SHARE_MAX * least_s[0])];
-        world.broadcast(&mut is_faster, 0)?;
-        if is_faster == [0] {
+        if share_of([&twice, &once], BATCHES, |world| exchange_s(world, bytes))? > SHARE_MAX {
             break;
         }
-        from = [kib];
+        from = kib;
     }
-    Ok(from[0])
+    Ok(from)
 }
 
 /// The time of some round trips of data that their sender writes and their receiver reads.
 fn exchange_s(world: &World, bytes: usize) -> Result<f64> {
     let other = 1 - world.rank();
-    let (mut own_room, mut other_room) = (page_room(bytes), page_room(bytes));
-    let (own, others) = (of_page(&mut own_room, bytes), of_page(&mut other_room, bytes));
+    let [mut own, mut others] = [(); 2].map(|()| Paged::new(1u8, bytes, 0));
     let mut began = Instant::now();
     for round in 0..=ROUND_TRIPS {
         if round == 1 {
@@ -55,9 +46,9 @@ fn exchange_s(world: &World, bytes: usize) -> Result<f64> {
         for sender in 0..2 {
             if sender == world.rank() {
                 own.fill(black_box(round as u8));
-                world.send(own, other, TAG)?;
+                world.send(&own, other, TAG)?;
             } else {
-                world.receive_into(others, other, TAG)?;
+                world.receive_into(&mut others, other, TAG)?;
                 let sum: u64 = others.iter().step_by(LINE_BYTES).map(|&byte| u64::from(byte)).sum();
                 black_box(sum);
             }

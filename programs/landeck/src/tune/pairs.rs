@@ -1,12 +1,12 @@
 //! Measurements of messages between two hosts, by the processes of a job.
 
-use super::instruments::median;
+use super::instruments::{TAG, round_trip, usual};
 use super::pin_among;
-use landeck::{Result, Sum, Tag, World};
-use rustix::time::{ClockId, clock_gettime};
+use landeck::{Result, Sum, World};
+use landeck_measure::clock::{each_ps, thread_ns};
+use landeck_measure::least;
 use std::time::{Duration, Instant};
 
-const TAG: Tag = Tag(0);
 const BATCHES: usize = 9;
 /// The longest message that goes in one frame. The length of the parts of longer ones.
 pub(super) const FRAME_BYTES: usize = 64 << 10;
@@ -107,13 +107,8 @@ pub(super) fn turn_ps(world: &World, processors: &[usize], message_ps: u64) -> R
         pin_among(processors, 0);
         let ends = Ends { world, is_first: rank == 0, peer: 1 - rank };
         let mut data = [0u8; 8];
-        let mut halves = Vec::with_capacity(TRIPS);
-        for _ in 0..TRIPS {
-            let begin = Instant::now();
-            ends.round_trip(&mut data)?;
-            halves.push(begin.elapsed().as_nanos() as f64 * 1e3 / 2.0);
-        }
-        turn = (median(halves) as u64).saturating_sub(message_ps).max(1);
+        let half_ps = usual_ps(TRIPS, 2, || ends.round_trip(&mut data))?;
+        turn = (half_ps as u64).saturating_sub(message_ps).max(1);
         pin_among(processors, rank);
     }
     world.barrier()?;
@@ -129,18 +124,15 @@ pub(super) fn crowd_copy_ps(world: &World, processors: usize) -> Result<Option<u
     if sharing < 2 {
         return Ok(None);
     }
-    let mut times = Vec::with_capacity(BATCHES);
     let (data, mut into) = (vec![0u8; LONG_BYTES], vec![0u8; LONG_BYTES]);
     let (next, last) = ((rank + 1) % size, (rank + size - 1) % size);
+    let mut call = || world.send_receive(&data, (next, TAG), &mut into, (last, TAG)).map(drop);
+    let mut times_ps = Vec::with_capacity(BATCHES);
     for _ in 0..BATCHES {
         world.barrier()?;
-        let begin = Instant::now();
-        for _ in 0..CROWD_CALLS {
-            world.send_receive(&data, (next, TAG), &mut into, (last, TAG))?;
-        }
-        times.push(begin.elapsed().as_nanos() as f64 * 1e3 / f64::from(CROWD_CALLS));
+        times_ps.push(each_ps(CROWD_CALLS, || (0..CROWD_CALLS).try_for_each(|_| call()))?);
     }
-    let kib_ps = median(times) * 1024.0 / LONG_BYTES as f64;
+    let kib_ps = usual(&times_ps) * 1024.0 / LONG_BYTES as f64;
     Ok(Some((kib_ps / 2.0 / sharing as f64).max(1.0) as u64))
 }
 
@@ -197,14 +189,19 @@ fn processors_of(threads: usize) -> f64 {
         while begin.elapsed() < COMPUTED {
             std::hint::spin_loop();
         }
-        let time = clock_gettime(ClockId::ThreadCPUTime);
-        time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+        thread_ns() as f64 * 1e-9
     };
     let computed: f64 = std::thread::scope(|scope| {
         let all: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(compute)).collect();
         all.into_iter().filter_map(|thread| thread.join().ok()).sum()
     });
     computed / begin.elapsed().as_secs_f64()
+}
+
+/// The median time of each of so many things that a batch does, of some batches: as of the operations that are compared.
+fn usual_ps(batches: usize, things: u32, mut batch: impl FnMut() -> Result<()>) -> Result<f64> {
+    let times_ps: Result<Vec<f64>> = (0..batches).map(|_| each_ps(things, &mut batch)).collect();
+    Ok(usual(&times_ps?))
 }
 
 /// Two members that measure together.
@@ -215,65 +212,40 @@ struct Ends<'a> {
 }
 
 impl Ends<'_> {
-    /// The median time of a call, of some batches of so many: as of the operations that are compared.
-    fn median_ps(&self, calls: u32, mut call: impl FnMut() -> Result<()>) -> Result<f64> {
-        let mut times = Vec::with_capacity(BATCHES);
-        for _ in 0..BATCHES {
-            let begin = Instant::now();
-            (0..calls).try_for_each(|_| call())?;
-            times.push(begin.elapsed().as_nanos() as f64 * 1e3 / f64::from(calls));
-        }
-        Ok(median(times))
-    }
-
     /// Half of a round trip.
     fn half_ps(&self, bytes: usize, trips: u32) -> Result<f64> {
         let mut data = vec![0u8; bytes];
-        Ok(self.median_ps(trips, || self.round_trip(&mut data))? / 2.0)
+        usual_ps(BATCHES, 2 * trips, || (0..trips).try_for_each(|_| self.round_trip(&mut data)))
     }
 
     fn round_trip(&self, data: &mut [u8]) -> Result<()> {
-        let Self { world, is_first, peer } = *self;
-        if is_first {
-            world.send(data, peer, TAG)?;
-            world.receive_into(data, peer, TAG)?;
-        } else {
-            world.receive_into(data, peer, TAG)?;
-            world.send(data, peer, TAG)?;
-        }
-        Ok(())
+        round_trip(self.world, (self.is_first, self.peer), data)
     }
 
     /// Data in both directions at once.
     fn both_ps(&self, bytes: usize, calls: u32) -> Result<f64> {
-        let (data, mut into) = (vec![0u8; bytes], vec![0u8; bytes]);
-        self.median_ps(calls, || {
-            self.world.send_receive(&data, (self.peer, TAG), &mut into, (self.peer, TAG)).map(drop)
-        })
+        let (data, mut into, peer) = (vec![0u8; bytes], vec![0u8; bytes], (self.peer, TAG));
+        let mut call = || self.world.send_receive(&data, peer, &mut into, peer).map(drop);
+        usual_ps(BATCHES, calls, || (0..calls).try_for_each(|_| call()))
     }
 
     /// The time of a call that sends 8 bytes, where many follow each other.
     fn send_ps(&self) -> Result<f64> {
-        const MESSAGES: usize = 32;
+        const MESSAGES: u32 = 32;
         let Self { world, is_first, peer } = *self;
-        let mut least = f64::MAX;
-        let mut data = [0u8; 8];
+        let (mut times_ps, mut data) = (Vec::with_capacity(BATCHES), [0u8; 8]);
         for _ in 0..BATCHES {
             if is_first {
-                let begin = Instant::now();
-                for _ in 0..MESSAGES {
-                    world.send(&data, peer, TAG)?;
-                }
-                least = least.min(begin.elapsed().as_nanos() as f64 * 1e3 / MESSAGES as f64);
+                let send = |_| world.send(&data, peer, TAG);
+                times_ps.push(each_ps(MESSAGES, || (0..MESSAGES).try_for_each(send))?);
                 world.receive_into(&mut data, peer, TAG)?;
             } else {
-                for _ in 0..MESSAGES {
-                    world.receive_into(&mut data, peer, TAG)?;
-                }
+                (0..MESSAGES)
+                    .try_for_each(|_| world.receive_into(&mut data, peer, TAG).map(drop))?;
                 world.send(&data, peer, TAG)?;
             }
         }
-        Ok(least)
+        Ok(least(times_ps))
     }
 }
 

@@ -4,20 +4,21 @@
 //! operations are then simulated on the platform, and both times are shown.
 
 use super::hosts::{TunedHosts, output_of};
+use super::instruments::TAG;
 use super::pairs::{self, FRAME_BYTES, Pair, Shares};
 use super::{CostParameters, TuneError, probe};
 use landeck::unstable::JobInternals;
 use landeck::unstable::collectives::architecture::{Butterfly, Knomial};
 use landeck::unstable::collectives::{Group, Operation, Settings, Task, Way};
 use landeck::unstable::host::say::{complain, say};
-use landeck::{Job, Result, Sum, Tag, World};
+use landeck::{Job, Result, Sum, World};
+use landeck_measure::clock::each_ps;
+use landeck_measure::processors::allowed;
 use landeck_simulator::{Faults, Placement, Platform, Setting, Work, run as simulated};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
-use std::time::Instant;
 
-const TAG: Tag = Tag(0);
 /// Jobs that measure the hosts for a comparison.
 const LAUNCHES: usize = 5;
 
@@ -186,7 +187,7 @@ pub(crate) fn member() -> Result<()> {
         // The parent says that there are no links.
         return job.leave();
     }
-    let processors = super::processors();
+    let processors = allowed();
     let shared = pairs::shared_processors(&world, processors.len())?;
     // The system must not put two of them on one processor, if the hosts share these.
     super::pin_among(&processors, world.rank());
@@ -200,8 +201,7 @@ pub(crate) fn member() -> Result<()> {
     }
     let mut found = Findings::default();
     for (operation, bytes) in OPERATIONS {
-        let us = operation_us(&world, operation, bytes as usize)?;
-        found.add("operation", &[(us * 1e6) as u64]);
+        found.add("operation", &[operation_ps(&world, operation, bytes as usize)?]);
     }
     if world.rank() == 0 {
         let mut figures = Settings::from_words(&job.segment().plan().settings).figures;
@@ -242,15 +242,15 @@ fn all_pairs(world: &World) -> Result<Vec<((usize, usize), Pair)>> {
 /// is one message, and an allreduce of 8 bytes also combines.
 fn call_and_step_ps(world: &World, message_ps: u64) -> Result<[u64; 2]> {
     let Some(pair) = world.subset(&[0, 1])? else { return Ok([0, 0]) };
-    let barrier_ps = (operation_us(&pair, Operation::Barrier, 0)? * 1e6) as u64;
-    let all_reduce_ps = (operation_us(&pair, Operation::AllReduce, 8)? * 1e6) as u64;
+    let barrier_ps = operation_ps(&pair, Operation::Barrier, 0)?;
+    let all_reduce_ps = operation_ps(&pair, Operation::AllReduce, 8)?;
     let step_ps = all_reduce_ps.saturating_sub(barrier_ps.max(message_ps));
     Ok([barrier_ps.saturating_sub(message_ps), step_ps])
 }
 
 /// The time of an operation in front of a barrier, less that of the barrier: so a root does not run ahead. The least of
 /// some batches counts, as for messages: other work only takes longer.
-fn operation_us(world: &World, operation: Operation, bytes: usize) -> Result<f64> {
+fn operation_ps(world: &World, operation: Operation, bytes: usize) -> Result<u64> {
     const CALLS: u32 = 5;
     const TIMES: usize = 80;
     let way = world.via(way_of(operation));
@@ -262,21 +262,16 @@ fn operation_us(world: &World, operation: Operation, bytes: usize) -> Result<f64
         Operation::AllReduce => way.all_reduce_into(&input, &mut output, Sum),
         _ => Ok(()),
     };
-    let (mut both_us, mut barrier_us) = (f64::MAX, f64::MAX);
+    let (mut both_ps, mut barrier_ps) = (f64::MAX, f64::MAX);
     for _ in 0..TIMES {
-        let begin = Instant::now();
-        for _ in 0..CALLS {
-            call()?;
-            barriers.barrier()?;
-        }
-        both_us = both_us.min(begin.elapsed().as_nanos() as f64 / 1e3 / f64::from(CALLS));
-        let begin = Instant::now();
-        (0..CALLS).try_for_each(|_| barriers.barrier())?;
-        barrier_us = barrier_us.min(begin.elapsed().as_nanos() as f64 / 1e3 / f64::from(CALLS));
+        let both = |_| call().and_then(|()| barriers.barrier());
+        both_ps = both_ps.min(each_ps(CALLS, || (0..CALLS).try_for_each(both))?);
+        let alone = |_| barriers.barrier();
+        barrier_ps = barrier_ps.min(each_ps(CALLS, || (0..CALLS).try_for_each(alone))?);
     }
     Ok(match operation {
-        Operation::Barrier => barrier_us,
-        _ => (both_us - barrier_us).max(0.001),
+        Operation::Barrier => barrier_ps as u64,
+        _ => (both_ps - barrier_ps).max(1e3) as u64,
     })
 }
 

@@ -1,22 +1,22 @@
-//! Measurements by one process: a line between two processors, copies, a reduction.
+//! Measurements by one process: copies, a reduction, pages.
 //!
-//! Each is the least of some batches, since disturbances only make it longer. The loops poll without a pause, because
-//! polling is what they measure.
+//! Each is the least of some batches, since disturbances only make it longer.
 
 use landeck::unstable::arithmetic::{Element, Operation, Reduction};
 use landeck::unstable::collectives::calibration::{ROTATION_BYTES, named};
 use landeck::unstable::memory::Bytes;
-use rustix::thread::{CpuSet, sched_setaffinity};
+use landeck_measure::clock::{look_ps, since_ps};
+use landeck_measure::processors::pin;
+use landeck_measure::{PAGE_BYTES, Paged, least};
 use std::hint::black_box;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::iter;
 use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use super::instruments::{PAGE_BYTES, clock_ps, median, of_page, page_room};
+use super::instruments::usual;
 
 const BATCHES: usize = 9;
-const ROUND_TRIPS: u64 = 10_000;
 /// Data that fit into a second cache with room to spare.
 const DATA_BYTES: usize = 128 * 1024;
 const PASSES: u32 = 200;
@@ -29,11 +29,6 @@ const EXCHANGES_MAX: usize = 40;
 const USUAL_START: usize = 16;
 /// A board's copies are published in such pieces.
 const PIECE_BYTES: usize = 64 * 1024;
-
-/// Half of the round trip of a cache line between two processors.
-pub(crate) fn line_ps(first: usize, second: usize) -> u64 {
-    least((0..BATCHES).map(|_| line_batch_ps(first, second)))
-}
 
 /// 1 KiB copied from one place to another.
 pub(super) fn copy_kib_ps() -> u64 {
@@ -81,24 +76,21 @@ pub(super) fn exchange(processors: &[usize], rotation_bytes: u64, whom: For) -> 
         * PAGE_BYTES;
     let rounds = (EXCHANGED_BYTES / bytes).clamp(EXCHANGES_MIN, EXCHANGES_MAX);
     let processors = &processors[..processors.len().min(2)];
-    let places: Vec<_> = processors.iter().map(|_| Mutex::new(page_room(bytes))).collect();
-    let (barrier, clock_ps) = (Barrier::new(processors.len()), clock_ps());
+    let places: Vec<_> = processors.iter().map(|_| Mutex::new(Paged::new(1u8, bytes, 0))).collect();
+    let (barrier, clock_ps) = (Barrier::new(processors.len()), look_ps());
     let own = |number: usize| {
         pin(processors[number]);
-        let [mut source, mut target] = [(); 2].map(|()| page_room(bytes + USUAL_START));
-        let source = &of_page(&mut source, bytes + USUAL_START)[USUAL_START..];
-        let target = &mut of_page(&mut target, bytes + USUAL_START)[USUAL_START..];
+        let [source, mut target] = [(); 2].map(|()| Paged::new(1u8, bytes, USUAL_START));
         let other = if whom == For::Others { (number + 1) % processors.len() } else { number };
         let (mut deposits_ps, mut takes_ps) = (Vec::new(), Vec::new());
         for _ in 0..=rounds {
             barrier.wait();
-            deposits_ps
-                .push(copy_ps(source, of_page(&mut locked(&places[number]), bytes)) - clock_ps);
+            deposits_ps.push(copy_ps(&source, &mut locked(&places[number])) - clock_ps);
             barrier.wait();
-            takes_ps.push(copy_ps(of_page(&mut locked(&places[other]), bytes), target) - clock_ps);
+            takes_ps.push(copy_ps(&locked(&places[other]), &mut target) - clock_ps);
         }
         // The first round has created the pages.
-        [deposits_ps, takes_ps].map(|times_ps| median(times_ps[1..].to_vec()))
+        [deposits_ps, takes_ps].map(|times_ps| usual(&times_ps[1..]))
     };
     let both = on_all(processors.len(), own);
     Exchange {
@@ -114,24 +106,22 @@ pub(super) fn one_sided(processors: &[usize], rotation_bytes: u64) -> [u64; 2] {
     let processors = &processors[..processors.len().min(2)];
     let places = (rotation_bytes as usize / BYTES).max(2);
     let rounds = (EXCHANGED_BYTES / (places * BYTES)).clamp(1, EXCHANGES_MAX);
-    let (barrier, clock_ps) = (Barrier::new(processors.len()), clock_ps());
+    let (barrier, clock_ps) = (Barrier::new(processors.len()), look_ps());
     let own = |number: usize| {
         pin(processors[number]);
-        let (mut near, mut rest) = (page_room(BYTES), page_room(places * BYTES));
-        let near = of_page(&mut near, BYTES);
-        let rest = of_page(&mut rest, places * BYTES);
+        let [mut near, mut rest] = [1, places].map(|of| Paged::new(1u8, of * BYTES, 0));
         let (mut reads_ps, mut writes_ps) = (Vec::new(), Vec::new());
         barrier.wait();
         for _ in 0..=rounds {
             for place in rest.chunks(BYTES) {
-                reads_ps.push(copy_ps(place, near) - clock_ps);
+                reads_ps.push(copy_ps(place, &mut near) - clock_ps);
             }
             for place in rest.chunks_mut(BYTES) {
-                writes_ps.push(copy_ps(near, place) - clock_ps);
+                writes_ps.push(copy_ps(&near, place) - clock_ps);
             }
         }
         // In the first round nothing has gone round.
-        [reads_ps, writes_ps].map(|times_ps| median(times_ps[places..].to_vec()))
+        [reads_ps, writes_ps].map(|times_ps| usual(&times_ps[places..]))
     };
     let both = on_all(processors.len(), own);
     [0, 1].map(|which| mean_kib_ps(&both, which, BYTES))
@@ -206,11 +196,11 @@ impl Pages {
             at = self.room[at] as usize;
         }
         black_box(at);
-        start.elapsed().as_nanos() as f64 * 1e3 / self.count as f64
+        since_ps(start) / self.count as f64
     }
 }
 
-fn locked(place: &Mutex<Vec<u8>>) -> MutexGuard<'_, Vec<u8>> {
+fn locked(place: &Mutex<Paged<u8>>) -> MutexGuard<'_, Paged<u8>> {
     place.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -220,68 +210,24 @@ fn copy_ps(source: &[u8], target: &mut [u8]) -> f64 {
     for (source, target) in source.chunks(PIECE_BYTES).zip(target.chunks_mut(PIECE_BYTES)) {
         Bytes::from(source).copy_to_slice(black_box(target));
     }
-    start.elapsed().as_nanos() as f64 * 1e3
+    since_ps(start)
 }
 
 /// The time of a pass for each KiB, in picoseconds.
 fn kib_ps(mut pass: impl FnMut()) -> u64 {
-    least((0..BATCHES).map(|_| {
+    let passes = || {
         let start = Instant::now();
         (0..PASSES).for_each(|_| pass());
-        let passes_ps = start.elapsed().as_nanos() as f64 * 1e3;
-        passes_ps / f64::from(PASSES) / (DATA_BYTES as f64 / 1024.0)
-    }))
-}
-
-/// The least of some times, but not zero.
-fn least(times: impl Iterator<Item = f64>) -> u64 {
-    (times.fold(f64::MAX, f64::min) as u64).max(1)
-}
-
-/// A counter alone on its pair of cache lines.
-#[repr(align(128))]
-struct Line(AtomicU64);
-
-fn line_batch_ps(first: usize, second: usize) -> f64 {
-    let (ping, pong) = (Line(AtomicU64::new(0)), Line(AtomicU64::new(0)));
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            pin(second);
-            for turn in 1..=ROUND_TRIPS {
-                poll_until(&ping, turn);
-                pong.0.store(turn, Ordering::Release);
-            }
-        });
-        let timed = scope.spawn(|| {
-            pin(first);
-            // The first exchange waits for the other thread to start.
-            let exchange = |turn| {
-                ping.0.store(turn, Ordering::Release);
-                poll_until(&pong, turn);
-            };
-            exchange(1);
-            let start = Instant::now();
-            (2..=ROUND_TRIPS).for_each(exchange);
-            start.elapsed().as_nanos() as f64 * 1e3 / (ROUND_TRIPS - 1) as f64 / 2.0
-        });
-        timed.join().unwrap_or(f64::MAX)
-    })
-}
-
-fn poll_until(line: &Line, turn: u64) {
-    while line.0.load(Ordering::Acquire) != turn {}
-}
-
-/// Binds the thread if it can. On a wrong processor the figure is wrong, which is no reason to stop.
-fn pin(processor: usize) {
-    let mut set = CpuSet::new();
-    set.set(processor);
-    let _ = sched_setaffinity(None, &set);
+        since_ps(start) / f64::from(PASSES)
+    };
+    let pass_ps = least(iter::repeat_with(passes).take(BATCHES));
+    ((pass_ps / (DATA_BYTES as f64 / 1024.0)) as u64).max(1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use landeck_measure::processors::allowed;
     use landeck_testing::Watchdog;
     use std::time::Duration;
 
@@ -289,20 +235,12 @@ mod tests {
     fn everything_takes_some_time() {
         let _watchdog = Watchdog::start(Duration::from_secs(200));
         assert!(copy_kib_ps() > 1 && reduction_kib_ps().is_some_and(|ps| ps > 1));
-        let processors = crate::tune::processors();
-        if let [first, second, ..] = processors[..] {
-            assert!(line_ps(first, second) > 1);
-        }
+        assert!(crate::tune::line_ps().is_none_or(|ps| ps > 1));
+        let processors = allowed();
         for processors in [&processors[..], &processors[..1]] {
             let Exchange { deposit_kib_ps, take_kib_ps } =
                 exchange(processors, 256 << 10, For::Others);
             assert!(deposit_kib_ps > 1 && take_kib_ps > 1, "{processors:?}");
         }
-    }
-
-    #[test]
-    fn the_least_is_taken_and_is_never_nothing() {
-        assert_eq!(least([7.9, 3.2, 5.0].into_iter()), 3);
-        assert_eq!(least([0.0].into_iter()), 1);
     }
 }

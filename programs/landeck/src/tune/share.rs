@@ -3,8 +3,9 @@
 //! A measurement never rests until it is done. Missing time went to other programs or a virtual machine's host, or a
 //! container has a limit. A process switch then takes until the others have had their turn, which is milliseconds.
 
+use landeck::unstable::memory::system;
 use landeck::{Result, Sum, World};
-use rustix::time::{ClockId, clock_gettime};
+use landeck_measure::clock;
 
 /// A share of the processors' time, in permille.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,10 +73,7 @@ fn permille(used_ns: u64, passed_ns: u64, processors: u32) -> u64 {
 
 /// The processor time of this process, and the time.
 fn now_ns() -> [u64; 2] {
-    [ClockId::ProcessCPUTime, ClockId::Monotonic].map(|clock| {
-        let now = clock_gettime(clock);
-        now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
-    })
+    [clock::process_ns(), system::now_ns()]
 }
 
 #[cfg(test)]

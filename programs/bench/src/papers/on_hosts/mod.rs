@@ -23,8 +23,7 @@ use super::{PapersOptions, keep};
 use crate::candidate::{Candidate, Places};
 use crate::cluster::Cluster;
 use crate::problem::Problem;
-use crate::report::{Report, leave_out};
-use crate::rounds;
+use crate::report::{Report, present};
 use grid::Grid;
 
 /// Measures on two to `hosts` hosts.
@@ -32,9 +31,9 @@ pub(super) fn run(options: &PapersOptions, hosts: u32, places: &Places) -> Resul
     if options.studies.contains(&Study::Processes) {
         return Err(Problem::StudyNeedsOneHost { name: Study::Processes.name() });
     }
+    let mut report = Report::begin(&options.output)?;
     let mut places = places.clone();
     places.cluster = Some(Rc::new(Cluster::make(hosts)?));
-    let mut report = Report::begin(&options.output)?;
     let grid = Grid {
         hosts,
         is_quick: options.quick,
@@ -60,19 +59,17 @@ pub(super) fn run(options: &PapersOptions, hosts: u32, places: &Places) -> Resul
             study.name(),
             launches.len()
         ))?;
-        let progress = rounds::progress_bar(study.name(), effort.rounds * launches.len());
-        let values = measure::measure(study, &launches, &places, &effort, &progress);
-        progress.finish_and_clear();
+        let values = measure::measure(study, &launches, &places, &effort);
         let counted = counts::check(&values);
         report.add(&tables::study(&values, &counted))?;
         if study == Study::Sizes && options.processes.is_none() {
             report.add(&simulated(options, &places)?)?;
         }
-        keep(&values, pictures::pictures(&values), &options.output)?;
+        keep(&report, &values, pictures::pictures(&values))?;
         checked.extend(counted);
         troubles += values.troubles.len();
     }
-    say(&format!("\nTables, values and pictures: {}\n", options.output.display()))?;
+    let ended = report.end("Tables, values and pictures", troubles);
     let wrong: Vec<_> = checked.iter().filter(|count| !count.is_right()).collect();
     match wrong.first() {
         Some(first) => Err(Problem::OtherCounts {
@@ -80,8 +77,7 @@ pub(super) fn run(options: &PapersOptions, hosts: u32, places: &Places) -> Resul
             all: checked.len(),
             first: first.to_string(),
         }),
-        None if troubles > 0 => Err(Problem::Troubles { troubles }),
-        None => Ok(()),
+        None => ended,
     }
 }
 
@@ -92,15 +88,10 @@ fn libraries(options: &PapersOptions, places: &Places) -> Result<Vec<Candidate>,
     };
     let all =
         [Candidate::LandeckMpi, Candidate::OpenMpi, Candidate::IntelMpi, Candidate::MpichThrottled];
-    let mut present = Vec::new();
-    for candidate in all.into_iter().filter(is_wanted) {
+    present(all.into_iter().filter(is_wanted), |&candidate| {
         let needed = [places.launcher(candidate), places.papers(candidate)];
-        match needed.into_iter().find(|path| !path.exists()) {
-            None => present.push(candidate),
-            Some(path) => leave_out(candidate, &path)?,
-        }
-    }
-    Ok(present)
+        Some((candidate, needed.into_iter().find(|path| !path.exists())?))
+    })
 }
 
 /// The whole grid of the paper of 2005, up to 120 processes, by the simulator.

@@ -81,37 +81,32 @@ fn service(values: &Values) -> Chart {
     chart(values, title, bytes_axis(), lines)
 }
 
-fn lines_along_sizes(
-    values: &Values,
-    operation: &str,
+fn lines_along_sizes<'a>(
+    values: &'a Values,
+    operation: &'a str,
     job: (u32, u32),
-    is_shown: impl Fn(&(&str, &str)) -> bool,
-) -> Vec<Line> {
-    let line = |series: (&str, &'static str)| {
-        let value =
-            |&bytes: &u64| Some((bytes as f64, values.at(&place(operation, series, job, bytes))?));
-        line_of(series, values.sizes().iter().filter_map(value).collect())
-    };
-    let shown = values.series().into_iter().filter(|series| is_shown(series));
-    shown.map(line).filter(|line| !line.values.is_empty()).collect()
+    is_shown: impl Fn(&(&str, &str)) -> bool + 'a,
+) -> impl Iterator<Item = Line> + 'a {
+    let shown = values.series().into_iter().filter(move |series| is_shown(series));
+    shown.map(move |series| {
+        Line::along(name_of(series.0, series.1), style_of(series), values.sizes(), |bytes| {
+            Some((bytes as f64, values.at(&place(operation, series, job, bytes))?))
+        })
+    })
 }
 
 fn along_hosts(values: &Values, operation: &str, bytes: u64, title: String) -> Chart {
-    let line = |series: (&str, &'static str)| {
-        let value = |&job: &(u32, u32)| {
+    let lines = values.series().into_iter().map(|series| {
+        Line::along(name_of(series.0, series.1), style_of(series), jobs(values), |job| {
             Some((f64::from(job.0), values.at(&place(operation, series, job, bytes))?))
-        };
-        line_of(series, jobs(values).iter().filter_map(value).collect())
-    };
-    let lines = values.series().into_iter().map(line);
+        })
+    });
     let axis = ChartAxis { name: "hosts", is_logarithmic: false, label: short };
-    chart(values, title, axis, lines.filter(|line| !line.values.is_empty()).collect())
+    chart(values, title, axis, lines)
 }
 
-fn line_of(series: (&str, &'static str), values: Vec<(f64, crate::statistics::Spread)>) -> Line {
-    let (way, who) = series;
-    let is_thick = way == USUAL;
-    Line { name: name_of(way, who), colour: colour_of(way, who), is_thick, values }
+fn style_of((way, who): (&str, &str)) -> (RGBColor, bool) {
+    (colour_of(way, who), way == USUAL)
 }
 
 /// Libraries have the colours of all pictures, the papers' ways others.
