@@ -18,7 +18,7 @@ use landeck_transports::lanes::sealing::{Opening, Sealing};
 use landeck_transports::lanes::{DATA_BYTES_MAX, framing};
 use landeck_transports::{Lanes, SharedMemory};
 use landeck_wire::handover::{Cipher, Handover, LaneKeys};
-use landeck_wire::{ContextId, HEADER_BYTES, Header, Kind};
+use landeck_wire::{ContextId, ControlMessage, HEADER_BYTES, Header, Kind};
 use rustix::net::{self, AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 
 const CIPHERS: [Cipher; 3] = [Cipher::Plain, Cipher::Aes256Gcm, Cipher::ChaCha20Poly1305];
