@@ -117,15 +117,15 @@ impl<N: Channel> Endpoint<N> {
         self.core.heap.bytes_in_use()
     }
 
-    /// Sends bytes if the nearest channel accepts them now and no earlier send waits. Returns false otherwise: then
-    /// nothing is sent, and [`Endpoint::send`] says why or waits. The results here fit into registers, since the other
+    /// Sends bytes if the channel accepts them now in one message and no earlier send waits. Returns false otherwise: then
+    /// nothing is sent, and [`Endpoint::send_slow`] says why or waits. The results here fit into registers, since the other
     /// end waits for each step.
     #[inline]
     pub fn send_now(&mut self, to: Peer, context: u32, tag: u32, bytes: Bytes<'_>) -> bool {
         self.refresh();
         let is_open = self.core.membership.is_whole() && self.core.backlog.is_empty();
         let header = Header::user(Kind::Eager, bytes.len() as u32, context, tag);
-        let is_sent = is_open && self.near_sends(to, &header, bytes);
+        let is_sent = is_open && self.sends(to, &header, bytes);
         if is_sent {
             self.core.tally.sent(bytes.len() as u64);
         }
@@ -168,7 +168,7 @@ impl<N: Channel> Endpoint<N> {
         self.check(to, context)?;
         let bytes = area.packed_bytes();
         self.core.tally.sent(bytes);
-        if self.core.backlog.is_empty() {
+        if self.core.backlog.is_empty() && !self.is_far(to) {
             let is_sent = match area.one_piece() {
                 Some(piece) => {
                     let header = Header::user(Kind::Eager, bytes as u32, context, tag);
@@ -200,10 +200,23 @@ impl<N: Channel> Endpoint<N> {
     }
 
     #[inline]
-    fn near_sends(&mut self, to: Peer, header: &Header, bytes: Bytes<'_>) -> bool {
-        if self.is_far(to) {
-            return false;
+    fn sends(&mut self, to: Peer, header: &Header, bytes: Bytes<'_>) -> bool {
+        match self.is_far(to) {
+            true => self.far_sends(to, header, bytes),
+            false => self.near_sends(to, header, bytes),
         }
+    }
+
+    /// Sends bytes to another host that fit into one message and need no token.
+    #[inline(never)]
+    fn far_sends(&mut self, to: Peer, header: &Header, bytes: Bytes<'_>) -> bool {
+        bytes.len() <= self.channel(to).data_bytes_max()
+            && self.token_way(to, header.context, bytes.len() as u64).is_none()
+            && self.try_channel(to, header, bytes).is_ok()
+    }
+
+    #[inline]
+    fn near_sends(&mut self, to: Peer, header: &Header, bytes: Bytes<'_>) -> bool {
         if bytes.len() >= CELL_BYTES_MIN {
             return self.near_sends_much(to, header, bytes);
         }

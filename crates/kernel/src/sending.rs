@@ -271,7 +271,7 @@ impl<N: Channel> Endpoint<N> {
         area: &Area,
     ) -> bool {
         let bytes = area.packed_bytes();
-        if bytes > self.near.data_bytes_max() as u64 || self.is_far(to) {
+        if bytes > self.near.data_bytes_max() as u64 {
             return false;
         }
         let header = Header::user(Kind::Eager, bytes as u32, context, tag);

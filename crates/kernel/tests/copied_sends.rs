@@ -121,6 +121,26 @@ impl Played {
 }
 
 #[test]
+fn a_message_that_fits_goes_to_another_host_in_the_first_attempt() {
+    let data = vec![7u8; 1 << 16];
+    let mut sends_now = |played: &mut Played, bytes: usize| {
+        let sent = played.kernel.send_now(played.far, CONTEXT, TAG, data[..bytes].into());
+        for _ in 0..9 {
+            played.kernel.progress();
+            played.other.poll(&mut played.seen);
+        }
+        assert_eq!(played.seen.0.drain(..).count(), usize::from(sent));
+        sent
+    };
+    let mut played = Played::new();
+    let most = played.other.data_bytes_max();
+    assert!([0, 8, most].iter().all(|&bytes| sends_now(&mut played, bytes)));
+    assert!(!sends_now(&mut played, most + 1), "it goes in chunks");
+    let mut played = Played::that_offers();
+    assert!(!sends_now(&mut played, 8), "it needs a token");
+}
+
+#[test]
 fn a_send_ends_before_sleep_and_its_data_follow_from_the_copy() {
     let _watchdog = Watchdog::start(Duration::from_secs(200));
     let mut played = Played::that_offers();
