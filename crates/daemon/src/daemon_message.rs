@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 
 use landeck_diagnosis::HostPicture;
-use landeck_groups::hosts::{DialMessage, NameAnswer, NameQuestion, NumberBlock, Snapshot};
+use landeck_groups::door::{ObjectAnswer, ObjectQuestion};
+use landeck_groups::hosts::{DialMessage, NumberBlock, Snapshot};
 use landeck_wire::word::{HostEntry, Word, WordContent};
 use landeck_wire::{
     ControlMessage, HostId, HostIncarnation, HostNumber, JobId, MachineId, ProcessId,
@@ -100,19 +101,19 @@ pub(crate) enum DaemonMessage {
     NameAsked {
         /// The job.
         job: JobId,
-        /// The process.
-        process: ProcessId,
+        /// The PID of the process.
+        pid: u32,
         /// The number of the request, which is repeated with its answer.
         request: u64,
         /// The question.
-        question: NameQuestion,
+        question: ObjectQuestion,
     },
     /// The arbiter answers a question about names.
     NameAnswered {
         /// The request.
         request: u64,
         /// The answer.
-        answer: NameAnswer,
+        answer: ObjectAnswer,
     },
     /// An observer wants the picture of a job on this host.
     PictureWanted {

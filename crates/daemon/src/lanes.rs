@@ -10,9 +10,8 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use landeck_groups::hosts::{
-    DialMessage, DialOutput, Dialling, HostReach, HostTiming, NameQuestion,
-};
+use landeck_groups::door::ObjectQuestion;
+use landeck_groups::hosts::{DialMessage, DialOutput, Dialling, HostReach, HostTiming};
 use landeck_trust::lane::verify;
 use landeck_trust::{LaneEnd, lane_keys};
 use landeck_wire::handover::{Cipher, Handover, LaneKeys};
@@ -62,12 +61,12 @@ pub(crate) enum LanesEvent {
     NameAsked {
         /// The job.
         job: JobId,
-        /// The process.
-        process: ProcessId,
+        /// The PID of the process.
+        pid: u32,
         /// The number of the request.
         request: u64,
         /// The question.
-        question: NameQuestion,
+        question: ObjectQuestion,
     },
     /// A process of this host lets a process elsewhere send over the relay up to a position.
     Granted {

@@ -4,14 +4,13 @@
 
 use std::time::{Duration, Instant};
 
-use landeck_groups::door::{Asked, Name, Object, ObjectAnswer, ObjectKind, ObjectQuestion};
-use landeck_groups::hosts::{NameAnswer, NameQuestion, Named, NamedKind};
+use landeck_groups::door::{Asked, Name, Object, ObjectKind, ObjectQuestion};
 use landeck_memory::Segment;
 use landeck_wire::{HostId, HostNumber, ProcessId};
 use rustix::event::{Timespec, poll};
 
 use crate::address::Address;
-use crate::objects::ObjectError;
+use crate::objects::{ObjectError, granted};
 use crate::socket::{self, Verdict};
 
 /// How long the name of a process that has ended here may stay: its end is on the way to the arbiter.
@@ -57,7 +56,9 @@ pub fn find(
     let question = ObjectQuestion::new(process, kind, Asked::Find).named(name);
     match ask(segment, &question)? {
         // The owner's end is on the way to the arbiter.
-        Ok(found) if is_over(segment, found.owner) => Err(unknown(kind, Some(name))),
+        Ok(found) if is_over(segment, found.owner) => {
+            Err(ObjectError::Unknown { kind, name: name.as_str().to_owned() })
+        }
         Ok(found) | Err(found) => Ok(found),
     }
 }
@@ -82,52 +83,14 @@ pub fn withdraw(
     }
 }
 
-/// The process that asks the daemon of this segment, and its question. `None` if no process asks so.
+/// The PID of the process of this segment that asks about names. `None` if there is no such process.
 #[must_use]
-pub fn understand(
-    segment: &Segment,
-    question: ObjectQuestion,
-) -> Option<(ProcessId, NameQuestion)> {
-    let ObjectQuestion { asked, kind, process, number, words, name, .. } = question;
-    let is_known = process.host.0 == segment.plan().host
-        && process.slot.0 < segment.plan().slots()
-        && segment.incarnation(process.slot.0) == process.incarnation.0;
-    let kind = match kind {
-        ObjectKind::Mailbox => NamedKind::Mailbox,
-        ObjectKind::Group => NamedKind::Group,
-        ObjectKind::Segment | ObjectKind::Semaphore => return None,
-    };
-    if !is_known {
-        return None;
-    }
-    let name = name.map(|name| name.as_str().to_owned());
-    let question = match (asked, name) {
-        (Asked::Name, Some(name)) => {
-            let pid = segment.slot_record(process.slot.0).pid;
-            NameQuestion::Publish { kind, name, pid, words }
-        }
-        (Asked::Find, Some(name)) => NameQuestion::Find { kind, name },
-        (Asked::Close, None) => NameQuestion::Withdraw { number },
-        _ => return None,
-    };
-    Some((process, question))
-}
-
-/// The daemon's answer to a process of this host.
-#[must_use]
-pub fn answer_of(answer: &NameAnswer) -> ObjectAnswer {
-    let (verdict, named) = match answer {
-        NameAnswer::Granted(named) => (Verdict::Granted, Some(named)),
-        NameAnswer::Taken(named) => (Verdict::InUse, Some(named)),
-        NameAnswer::Unknown => (Verdict::Unknown, None),
-        NameAnswer::NotAlive => (Verdict::NotAlive, None),
-        NameAnswer::TooMany => (Verdict::TooMany, None),
-    };
-    let mut answer = ObjectAnswer::bare(verdict);
-    if let Some(&Named { number, owner, pid, words }) = named {
-        answer.object = Object { number, bytes: 0, words, owner, pid };
-    }
-    answer
+pub fn pid_of_asker(segment: &Segment, question: &ObjectQuestion) -> Option<u32> {
+    let ProcessId { host, slot, incarnation } = question.process;
+    let is_here = host.0 == segment.plan().host
+        && slot.0 < segment.plan().slots()
+        && segment.incarnation(slot.0) == incarnation.0;
+    is_here.then(|| segment.slot_record(slot.0).pid)
 }
 
 /// Asks the daemon. The inner error is the object that has the name already.
@@ -137,19 +100,9 @@ fn ask(
 ) -> Result<Result<Object, Object>, ObjectError> {
     let address = Address::of_daemon(HostId(segment.plan().host));
     let (answer, _) = socket::exchange_about(&address, question, socket::AGENT_TIME)?;
-    let kind = question.kind;
     match answer.verdict {
-        Verdict::Granted => Ok(Ok(answer.object)),
         Verdict::InUse => Ok(Err(answer.object)),
-        Verdict::Unknown => Err(unknown(kind, question.name.as_ref())),
-        verdict => Err(ObjectError::Refused { kind, verdict }),
-    }
-}
-
-fn unknown(kind: ObjectKind, name: Option<&Name>) -> ObjectError {
-    match name {
-        Some(name) => ObjectError::Unknown { kind, name: name.as_str().to_owned() },
-        None => ObjectError::Gone { kind },
+        _ => granted(question, answer).map(|answer| Ok(answer.object)),
     }
 }
 
@@ -217,27 +170,16 @@ mod tests {
     }
 
     #[test]
-    fn the_daemon_understands_what_processes_ask() {
-        let (segment, name) = (segment(), Name::new("inbox").unwrap());
-        let own = process(1, 1, 3);
-        let question = |process, asked| ObjectQuestion::new(process, ObjectKind::Mailbox, asked);
-        let named = ObjectQuestion { words: [4, 5], ..question(own, Asked::Name).named(&name) };
-        let kind = NamedKind::Mailbox;
-        let publish = NameQuestion::Publish { kind, name: "inbox".into(), pid: 411, words: [4, 5] };
-        let decode = |question: &ObjectQuestion| understand(&segment, question.clone());
-        assert_eq!(decode(&named), Some((own, publish)));
-        let find = |kind| NameQuestion::Find { kind, name: "inbox".into() };
-        assert_eq!(decode(&question(own, Asked::Find).named(&name)), Some((own, find(kind))));
-        let group = ObjectQuestion::new(own, ObjectKind::Group, Asked::Find).named(&name);
-        assert_eq!(decode(&group), Some((own, find(NamedKind::Group))));
-        let close = ObjectQuestion { number: 8, ..question(own, Asked::Close) };
-        assert_eq!(decode(&close), Some((own, NameQuestion::Withdraw { number: 8 })));
-        for stranger in [process(1, 1, 2), process(1, 99, 3)] {
-            assert_eq!(decode(&question(stranger, Asked::Find).named(&name)), None);
+    fn only_processes_of_a_segment_ask_its_daemon() {
+        let segment = segment();
+        let pid = |process| {
+            let question = ObjectQuestion::new(process, ObjectKind::Mailbox, Asked::Find);
+            pid_of_asker(&segment, &question)
+        };
+        assert_eq!(pid(process(1, 1, 3)), Some(411));
+        for stranger in [process(1, 1, 2), process(1, 99, 3), process(2, 1, 3)] {
+            assert_eq!(pid(stranger), None);
         }
-        assert_eq!(decode(&question(own, Asked::Find)), None, "without a name");
-        let segment_of = ObjectQuestion { kind: ObjectKind::Segment, ..named };
-        assert_eq!(decode(&segment_of), None, "only mailboxes and groups have names over hosts");
     }
 
     #[test]

@@ -282,13 +282,20 @@ fn ask_within(
     question: &ObjectQuestion,
     time: Duration,
 ) -> Result<(ObjectAnswer, Option<OwnedFd>), ObjectError> {
-    let host = question.process.host;
-    let address = Address::of_job(host);
+    let address = Address::of_job(question.process.host);
     let (answer, passed) = socket::exchange_about(&address, question, time)?;
+    Ok((granted(question, answer)?, passed))
+}
+
+/// The answer to a question if it was granted.
+pub(crate) fn granted(
+    question: &ObjectQuestion,
+    answer: ObjectAnswer,
+) -> Result<ObjectAnswer, ObjectError> {
     let kind = question.kind;
     let name = || question.name.as_ref().map_or_else(String::new, |name| name.as_str().to_owned());
     match answer.verdict {
-        Verdict::Granted => Ok((answer, passed)),
+        Verdict::Granted => Ok(answer),
         Verdict::InUse => Err(ObjectError::Taken { kind, name: name(), pid: answer.object.pid }),
         Verdict::Unknown if question.name.is_some() => {
             Err(ObjectError::Unknown { kind, name: name() })

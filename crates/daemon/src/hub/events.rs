@@ -1,8 +1,8 @@
 //! The consequences of events of trunks, words, heartbeats and lanes.
 
-use landeck_groups::hosts::{NameAnswer, NameQuestion};
+use landeck_groups::door::{Object, ObjectAnswer, ObjectQuestion};
+use landeck_wire::JobId;
 use landeck_wire::preamble::Preamble;
-use landeck_wire::{JobId, ProcessId};
 
 use super::*;
 use crate::lanes::CallRefusal;
@@ -28,8 +28,8 @@ impl Hub {
                 is_quiet = false;
                 match event {
                     LanesEvent::NumbersWanted => self.ask_numbers(),
-                    LanesEvent::NameAsked { job, process, request, question } => {
-                        self.ask_name(job, process, request, question);
+                    LanesEvent::NameAsked { job, pid, request, question } => {
+                        self.ask_name(job, pid, request, question);
                     }
                     LanesEvent::Granted { receiver, source, position } => {
                         self.relay.granted(receiver, source, position);
@@ -270,23 +270,25 @@ impl Hub {
     }
 
     /// Asks the arbiter about a name of a job.
-    fn ask_name(&mut self, job: JobId, process: ProcessId, request: u64, question: NameQuestion) {
+    fn ask_name(&mut self, job: JobId, pid: u32, request: u64, question: ObjectQuestion) {
         if self.members.is_arbiter() {
-            let answer = self.names.ask(job, HostNumber::ARBITER, process, question);
+            let answer = self.names.ask(job, HostNumber::ARBITER, pid, question);
             self.name_answered(request, answer);
         } else {
-            let asked = DaemonMessage::NameAsked { job, process, request, question };
+            let asked = DaemonMessage::NameAsked { job, pid, request, question };
             self.send(HostNumber::ARBITER, &asked);
         }
     }
 
     /// Passes an answer of the arbiter on. The owner of the name may be a guest of another host: whoever knows the name
     /// may send to it.
-    pub(super) fn name_answered(&mut self, request: u64, answer: NameAnswer) {
-        if let NameAnswer::Granted(named) | NameAnswer::Taken(named) = answer
+    pub(super) fn name_answered(&mut self, request: u64, answer: ObjectAnswer) {
+        let Object { number, owner, .. } = answer.object;
+        // An answer about no object has no number.
+        if number > 0
             && let Some(segment) = self.lanes.asker_of_name(request)
         {
-            self.parts.meet(segment, named.owner, self.members.words());
+            self.parts.meet(segment, owner, self.members.words());
         }
         self.with_lanes(|lanes, tools| lanes.name_answered(tools, request, answer));
     }

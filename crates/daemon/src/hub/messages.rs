@@ -72,8 +72,8 @@ impl Hub {
                 self.send(from, &DaemonMessage::Numbers { job, request, outcome });
                 Vec::new()
             }
-            DaemonMessage::NameAsked { job, process, request, question } if is_arbiter => {
-                let answer = self.names.ask(job, from, process, question);
+            DaemonMessage::NameAsked { job, pid, request, question } if is_arbiter => {
+                let answer = self.names.ask(job, from, pid, question);
                 self.send(from, &DaemonMessage::NameAnswered { request, answer });
                 Vec::new()
             }

@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 
-use landeck_groups::door::{ObjectQuestion, Reply};
-use landeck_groups::hosts::NameAnswer;
-use landeck_host::job_names::{answer_of, understand};
+use landeck_groups::door::{ObjectAnswer, ObjectQuestion, Reply};
+use landeck_host::job_names::pid_of_asker;
 use landeck_wire::{ControlMessage, HostId};
 
 use super::{LaneTools, Lanes, LanesEvent};
@@ -28,11 +27,11 @@ impl Lanes {
         let Some(one) = self.residents.get(&token) else { return Ok(()) };
         let job = one.job;
         let part = tools.parts.get(job).ok_or(())?;
-        let (process, question) = understand(&part.segment, question).ok_or(())?;
+        let pid = pid_of_asker(&part.segment, &question).ok_or(())?;
         self.names.last += 1;
         let request = self.names.last;
         self.names.waiting.insert(request, (token, part.host_id()));
-        self.events.push(LanesEvent::NameAsked { job, process, request, question });
+        self.events.push(LanesEvent::NameAsked { job, pid, request, question });
         Ok(())
     }
 
@@ -42,10 +41,10 @@ impl Lanes {
     }
 
     /// The arbiter has answered a question.
-    pub(crate) fn name_answered(&mut self, tools: &LaneTools, request: u64, answer: NameAnswer) {
+    pub(crate) fn name_answered(&mut self, tools: &LaneTools, request: u64, answer: ObjectAnswer) {
         let Some((token, _)) = self.names.waiting.remove(&request) else { return };
         let Some(one) = self.residents.get_mut(&token) else { return };
-        let bytes = Reply::Object(answer_of(&answer)).encode();
+        let bytes = Reply::Object(answer).encode();
         if one.socket.send_bytes(tools.reactor, token, bytes, None).is_err() {
             self.leave(token);
         }

@@ -2,12 +2,11 @@
 //! the group is retired.
 
 use std::collections::BTreeMap;
-use std::ops::Bound;
 
 use landeck_wire::{HostId, ProcessId};
 
-use super::name::Name;
-use super::object::{Asked, Object, ObjectAnswer, ObjectKind, ObjectQuestion};
+use super::object::{Asked, ObjectAnswer, ObjectKind, ObjectQuestion};
+use super::registry::{Entry, Registry};
 use super::steps::Memory;
 use super::verdict::{KEPT_MAX, Verdict};
 
@@ -15,21 +14,16 @@ use super::verdict::{KEPT_MAX, Verdict};
 const HOST_PART: u64 = (u32::MAX as u64 >> 1) << 32;
 
 /// The objects of a job on a host.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Keeper {
-    kept: BTreeMap<u64, Kept>,
-    /// The last number given out. Its upper half is a part of the host's identity, so the objects of a job on several
-    /// hosts have different numbers, and none is mistaken for one of another host.
-    last: u64,
+    kept: Registry<Kept>,
     /// Memory without users that was not yet returned to the driver.
     released: Vec<Memory>,
 }
 
+/// The state beside an object.
 #[derive(Clone, Debug)]
 struct Kept {
-    kind: ObjectKind,
-    name: Option<Name>,
-    object: Object,
     /// The memory; `None` for a mailbox.
     memory: Option<Memory>,
     /// The processes that use the memory, and the number of uses of each.
@@ -37,9 +31,10 @@ struct Kept {
 }
 
 impl Keeper {
-    /// Creates the keeper of the objects on a host.
+    /// Creates the keeper of the objects on a host. The upper half of their numbers is a part of the host's identity, so the
+    /// objects of a job on several hosts have different numbers, and none is mistaken for one of another host.
     pub(super) fn new(host: HostId) -> Self {
-        Self { last: host.0 & HOST_PART, ..Self::default() }
+        Self { kept: Registry::new(KEPT_MAX, host.0 & HOST_PART), released: Vec::new() }
     }
 
     /// Whether this question needs new memory before it can be answered.
@@ -62,11 +57,18 @@ impl Keeper {
             (Asked::Make, false) if made.is_none() => bare(Verdict::NoMemory),
             (Asked::Make, false) => self.make(question, pid, made),
             (Asked::Find, true) | (Asked::Open, false) => self.open(&question),
-            (Asked::Close, _) => bare(self.close(&question)),
+            (Asked::Close, true) => bare(self.kept.take_back(&question).verdict),
+            (Asked::Close, false) => bare(self.close(&question)),
             (Asked::Retire, _) if question.kind == ObjectKind::Group => {
                 bare(self.retire(&question))
             }
-            (Asked::Next, _) if question.kind == ObjectKind::Group => (self.next(&question), None),
+            (Asked::Next, _) if question.kind == ObjectKind::Group => {
+                let next = self.kept.next(&question).map(|found| ObjectAnswer {
+                    name: found.name.clone(),
+                    ..ObjectAnswer::granted(found.object)
+                });
+                (next.unwrap_or(ObjectAnswer::bare(Verdict::Unknown)), None)
+            }
             _ => bare(Verdict::Senseless),
         }
     }
@@ -75,14 +77,11 @@ impl Keeper {
     /// no other process uses.
     pub(super) fn forget(&mut self, gone: ProcessId) {
         let had = |it: ProcessId| (it.host, it.slot) == (gone.host, gone.slot);
-        let mut doomed = Vec::new();
-        for (&number, kept) in &mut self.kept {
-            kept.users.retain(|&user, _| !had(user));
-            if !kept.is_used() || kept.memory.is_none() && had(kept.object.owner) {
-                doomed.push(number);
-            }
-        }
-        doomed.into_iter().for_each(|number| self.remove(number));
+        let over = self.kept.remove_all(|entry| {
+            entry.beside.users.retain(|&user, _| !had(user));
+            !is_used(entry) || entry.beside.memory.is_none() && had(entry.object.owner)
+        });
+        self.released.extend(over.into_iter().filter_map(|kept| kept.memory));
     }
 
     /// Takes the memory that has lost its last user since the last call.
@@ -91,8 +90,7 @@ impl Keeper {
     }
 
     fn remove(&mut self, number: u64) {
-        let memory = self.kept.remove(&number).and_then(|kept| kept.memory);
-        self.released.extend(memory);
+        self.released.extend(self.kept.remove(number).and_then(|kept| kept.memory));
     }
 
     fn make(
@@ -101,99 +99,59 @@ impl Keeper {
         pid: u32,
         memory: Option<Memory>,
     ) -> (ObjectAnswer, Option<Memory>) {
-        let ObjectQuestion { kind, process, bytes, words, name, .. } = question;
-        let bare = |verdict| ObjectAnswer::bare(verdict);
-        if let Some(present) = name.as_ref().and_then(|name| self.named(kind, name)) {
-            let object = present.object;
-            self.released.extend(memory);
-            return (ObjectAnswer { object, ..bare(Verdict::InUse) }, None);
+        let users = memory.iter().map(|_| (question.process, 1)).collect();
+        let answer = self.kept.add(question, pid, Kept { memory, users });
+        if answer.verdict == Verdict::Granted {
+            return (answer, memory);
         }
-        if self.kept.len() >= KEPT_MAX {
-            self.released.extend(memory);
-            return (bare(Verdict::TooMany), None);
-        }
-        self.last += 1;
-        let object = Object { number: self.last, bytes, words, owner: process, pid };
-        let users = memory.iter().map(|_| (process, 1)).collect();
-        self.kept.insert(self.last, Kept { kind, name, object, memory, users });
-        (ObjectAnswer { object, ..bare(Verdict::Granted) }, memory)
+        self.released.extend(memory);
+        (answer, None)
     }
 
     fn open(&mut self, question: &ObjectQuestion) -> (ObjectAnswer, Option<Memory>) {
-        let bare = |verdict| ObjectAnswer::bare(verdict);
-        let number = match &question.name {
-            Some(name) => self.named(question.kind, name).map_or(0, |kept| kept.object.number),
-            None => question.number,
+        let Some(Entry { object, beside, .. }) = self.kept.find(question) else {
+            return (ObjectAnswer::bare(Verdict::Unknown), None);
         };
-        let found = self.kept.get_mut(&number).filter(|kept| kept.kind == question.kind);
-        let Some(kept) = found else { return (bare(Verdict::Unknown), None) };
-        if kept.memory.is_some() {
-            *kept.users.entry(question.process).or_default() += 1;
+        if beside.memory.is_some() {
+            *beside.users.entry(question.process).or_default() += 1;
         }
-        let answer = ObjectAnswer { object: kept.object, ..bare(Verdict::Granted) };
-        (answer, kept.memory)
+        (ObjectAnswer::granted(*object), beside.memory)
     }
 
+    /// Ends one use of memory.
     fn close(&mut self, question: &ObjectQuestion) -> Verdict {
-        let found = self.kept.get_mut(&question.number).filter(|kept| kept.kind == question.kind);
-        let Some(kept) = found else { return Verdict::Unknown };
-        if kept.memory.is_none() {
-            if kept.object.owner != question.process {
-                return Verdict::InUse;
-            }
-            self.remove(question.number);
-            return Verdict::Granted;
-        }
-        let Some(uses) = kept.users.get_mut(&question.process) else { return Verdict::Unknown };
+        let Some(entry) = self.kept.find(question) else { return Verdict::Unknown };
+        let users = &mut entry.beside.users;
+        let Some(uses) = users.get_mut(&question.process) else { return Verdict::Unknown };
         *uses -= 1;
         if *uses == 0 {
-            kept.users.remove(&question.process);
+            users.remove(&question.process);
         }
-        if !kept.is_used() {
-            self.remove(question.number);
+        if !is_used(entry) {
+            let number = entry.object.number;
+            self.remove(number);
         }
         Verdict::Granted
     }
 
     /// Retires a group: its members keep its memory as long as they like, but no other process gets it.
     fn retire(&mut self, question: &ObjectQuestion) -> Verdict {
-        let is_there = |kept: &Kept| kept.kind == ObjectKind::Group;
-        if !self.kept.get(&question.number).is_some_and(is_there) {
-            return Verdict::Unknown;
-        }
-        self.remove(question.number);
+        let Some(entry) = self.kept.find(question) else { return Verdict::Unknown };
+        let number = entry.object.number;
+        self.remove(number);
         Verdict::Granted
-    }
-
-    /// Finds the object of this kind with the next number.
-    fn next(&self, question: &ObjectQuestion) -> ObjectAnswer {
-        let mut behind = self.kept.range((Bound::Excluded(question.number), Bound::Unbounded));
-        let next = behind.find(|(_, kept)| kept.kind == question.kind);
-        let bare = |verdict| ObjectAnswer::bare(verdict);
-        match next {
-            Some((_, kept)) => {
-                let (object, name) = (kept.object, kept.name.clone());
-                ObjectAnswer { object, name, ..bare(Verdict::Granted) }
-            }
-            None => bare(Verdict::Unknown),
-        }
-    }
-
-    fn named(&self, kind: ObjectKind, name: &Name) -> Option<&Kept> {
-        self.kept.values().find(|kept| kept.kind == kind && kept.name.as_ref() == Some(name))
     }
 }
 
-impl Kept {
-    /// Whether the object must stay: it has no memory, or a process uses its memory, or it is a group that is not
-    /// retired.
-    fn is_used(&self) -> bool {
-        self.memory.is_none() || !self.users.is_empty() || self.kind == ObjectKind::Group
-    }
+/// Whether an object must stay: it has no memory, or a process uses its memory, or it is a group that is not retired.
+fn is_used(entry: &Entry<Kept>) -> bool {
+    let Kept { memory, users } = &entry.beside;
+    memory.is_none() || !users.is_empty() || entry.kind == ObjectKind::Group
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::name::Name;
     use super::*;
     use landeck_wire::{Incarnation, Slot};
 
@@ -247,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_name_stands_once_until_its_owner_is_gone() {
-        let mut keeper = Keeper::default();
+        let mut keeper = Keeper::new(HostId(0));
         let of = |slot, asked| question(slot, ObjectKind::Mailbox, asked, "inbox");
         assert_eq!(verdict(&mut keeper, of(1, Asked::Find)).0, Verdict::Unknown);
         assert_eq!(verdict(&mut keeper, of(1, Asked::Name)), (Verdict::Granted, 1));
@@ -264,7 +222,7 @@ mod tests {
 
     #[test]
     fn memory_lives_until_its_last_user() {
-        let mut keeper = Keeper::default();
+        let mut keeper = Keeper::new(HostId(0));
         let of = |slot, asked| question(slot, ObjectKind::Segment, asked, "field");
         assert_eq!(verdict(&mut keeper, of(1, Asked::Make)), (Verdict::Granted, 1));
         let semaphore = question(1, ObjectKind::Semaphore, Asked::Open, "field");
@@ -288,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_group_stays_without_users_until_it_is_over() {
-        let mut keeper = Keeper::default();
+        let mut keeper = Keeper::new(HostId(0));
         let of = |slot, asked| question(slot, ObjectKind::Group, asked, "chat");
         assert_eq!(verdict(&mut keeper, of(1, Asked::Make)), (Verdict::Granted, 1));
         keeper.forget(process(1));
@@ -313,7 +271,7 @@ mod tests {
 
     #[test]
     fn there_is_a_limit_and_no_sense_in_nonsense() {
-        let mut keeper = Keeper::default();
+        let mut keeper = Keeper::new(HostId(0));
         for _ in 0..KEPT_MAX {
             let nameless = question(1, ObjectKind::Semaphore, Asked::Make, "");
             assert_eq!(verdict(&mut keeper, nameless).0, Verdict::Granted);

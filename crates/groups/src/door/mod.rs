@@ -37,6 +37,7 @@ mod name;
 mod names;
 mod object;
 mod question;
+pub(crate) mod registry;
 mod steps;
 mod verdict;
 

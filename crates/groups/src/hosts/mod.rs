@@ -31,5 +31,5 @@ pub use dialling::{DialContent, DialMessage, DialOutput, Dialling, HostReach};
 pub use follower::{FarChange, FarState, FarSubject, FollowerOutput, HostRecord, WordFollower};
 pub use lease::{HostEnd, Lease, LeaseOutput};
 pub use measuring::{LinkProbe, LinkSight, Measuring, MeasuringTurn, ProbeStep};
-pub use names::{NameAnswer, NameQuestion, NameTable, Named, NamedKind};
+pub use names::NameTable;
 pub use timing::HostTiming;

@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use landeck_groups::hosts::{NameAnswer, NameQuestion, NameTable, NamedKind};
+use landeck_groups::door::{Asked, Name, ObjectAnswer, ObjectKind, ObjectQuestion, Verdict};
+use landeck_groups::hosts::NameTable;
 use landeck_wire::{HostId, HostNumber, Incarnation, JobId, ProcessId, Slot};
 
 use super::draw::Draw;
@@ -34,8 +35,8 @@ pub(crate) struct NamesReport {
 enum Event {
     /// A process that waits for nothing asks something.
     Act(ProcessId),
-    AtArbiter(ProcessId, NameQuestion),
-    Answer(ProcessId, NameQuestion, NameAnswer),
+    AtArbiter(ObjectQuestion),
+    Answer(ObjectQuestion, ObjectAnswer),
     Ends(ProcessId),
     /// The arbiter gives the word on a process's end.
     Word(ProcessId),
@@ -48,7 +49,7 @@ struct Process {
     is_over: bool,
     waits: bool,
     /// The names that it knows to be its own, with their numbers.
-    owned: BTreeMap<String, u64>,
+    owned: BTreeMap<Name, u64>,
     /// The names that surely stood when its question left, by other processes or itself.
     stood: BTreeSet<u64>,
     /// The numbers that were surely free then.
@@ -94,6 +95,14 @@ pub(crate) fn run(seed: u64) -> Result<NamesReport, ProtocolFailure> {
 
 fn host_of(process: ProcessId) -> HostNumber {
     HostNumber(process.host.0 as u16)
+}
+
+fn about(process: ProcessId, asked: Asked) -> ObjectQuestion {
+    ObjectQuestion::new(process, ObjectKind::Mailbox, asked)
+}
+
+fn name_of(number: u64) -> Name {
+    Name::new(format!("name {number}")).unwrap_or_else(|error| unreachable!("{error}"))
 }
 
 impl World {
@@ -149,13 +158,12 @@ impl World {
     fn happen(&mut self, event: Event) -> Check {
         match event {
             Event::Act(process) => self.act(process),
-            Event::AtArbiter(process, question) => {
-                let answer = self.table.ask(JOB, host_of(process), process, question.clone());
-                self.plan(DELAY_MAX, Event::Answer(process, question, answer));
+            Event::AtArbiter(question) => {
+                let (host, pid) = (host_of(question.process), question.process.slot.0);
+                let answer = self.table.ask(JOB, host, pid, question.clone());
+                self.plan(DELAY_MAX, Event::Answer(question, answer));
             }
-            Event::Answer(process, question, answer) => {
-                return self.answered(process, question, answer);
-            }
+            Event::Answer(question, answer) => return self.answered(question, &answer),
             Event::Ends(process) => {
                 if let Some(one) = self.processes.get_mut(&process) {
                     one.is_over = true;
@@ -190,87 +198,81 @@ impl World {
             return;
         }
         self.plan(DELAY_MAX, Event::Act(process));
-        let name = format!("name {}", self.draw.below(NAMES));
+        let name = name_of(self.draw.below(NAMES));
         let choice = self.draw.below(10);
         let (stood, was_free) = (self.standing(), self.over.clone());
         let Some(one) = self.processes.get_mut(&process).filter(|one| !one.waits) else { return };
         let question = match choice {
             0..4 => {
-                let (kind, pid) = (NamedKind::Mailbox, process.slot.0);
-                NameQuestion::Publish { kind, name, pid, words: [choice, 0] }
+                let question = about(process, Asked::Name).named(&name);
+                ObjectQuestion { words: [choice, 0], ..question }
             }
-            4..7 => NameQuestion::Find { kind: NamedKind::Mailbox, name },
+            4..7 => about(process, Asked::Find).named(&name),
             // From now on it counts on the name no more.
             _ => match one.owned.pop_first() {
-                Some((_, number)) => NameQuestion::Withdraw { number },
+                Some((_, number)) => ObjectQuestion { number, ..about(process, Asked::Close) },
                 None => return,
             },
         };
         (one.waits, one.stood, one.was_free) = (true, stood, was_free);
-        self.plan(DELAY_MAX, Event::AtArbiter(process, question));
+        self.plan(DELAY_MAX, Event::AtArbiter(question));
     }
 
-    fn answered(
-        &mut self,
-        process: ProcessId,
-        question: NameQuestion,
-        answer: NameAnswer,
-    ) -> Check {
+    fn answered(&mut self, question: ObjectQuestion, answer: &ObjectAnswer) -> Check {
+        let (process, found) = (question.process, answer.object);
         if !self.is_there(process) {
             return Ok(());
         }
         let still = self.standing();
         let Some(one) = self.processes.get_mut(&process) else { return Ok(()) };
         one.waits = false;
-        match (question, answer) {
-            (NameQuestion::Publish { name, .. }, NameAnswer::Granted(named)) => {
-                one.owned.insert(name.clone(), named.number);
+        match (question.asked, question.name, answer.verdict) {
+            (Asked::Name, Some(name), Verdict::Granted) => {
+                one.owned.insert(name.clone(), found.number);
                 self.given += 1;
                 let holders = self.processes.iter().filter(|(process, _)| self.is_there(**process));
                 let owners = holders.filter(|(_, one)| one.owned.contains_key(&name)).count();
-                ensure(owners == 1, "one owner per name", || format!("{name} has {owners} owners"))
+                ensure(owners == 1, "one owner per name", || {
+                    format!("{name:?} has {owners} owners")
+                })
             }
-            (NameQuestion::Publish { .. }, NameAnswer::Taken(named)) => {
+            (Asked::Name, _, Verdict::InUse) => {
                 self.taken += 1;
-                let was_free = one.was_free.contains(&named.number);
-                ensure(!was_free, "a name that is over blocks nobody", || format!("{named:?}"))
+                let was_free = one.was_free.contains(&found.number);
+                ensure(!was_free, "a name that is over blocks nobody", || format!("{found:?}"))
             }
-            (NameQuestion::Find { .. }, NameAnswer::Granted(named)) => {
-                let was_over = one.was_free.contains(&named.number);
-                ensure(!was_over, "no name is found that was over", || format!("{named:?}"))
+            (Asked::Find, _, Verdict::Granted) => {
+                let was_over = one.was_free.contains(&found.number);
+                ensure(!was_over, "no name is found that was over", || format!("{found:?}"))
             }
-            (NameQuestion::Find { name, .. }, NameAnswer::Unknown) => {
+            (Asked::Find, Some(name), Verdict::Unknown) => {
                 let stands = one.stood.intersection(&still).copied().collect::<BTreeSet<u64>>();
                 let mut owners = self.processes.values();
                 let missed = owners
                     .any(|one| one.owned.get(&name).is_some_and(|number| stands.contains(number)));
-                ensure(!missed, "a name that stands is found", || name)
+                ensure(!missed, "a name that stands is found", || format!("{name:?}"))
             }
-            (NameQuestion::Withdraw { number }, NameAnswer::Granted(_)) => {
-                self.over.insert(number);
+            (Asked::Close, None, Verdict::Granted) => {
+                self.over.insert(question.number);
                 Ok(())
             }
-            (question, answer) => {
-                Err(("every question has its answer", format!("{question:?}: {answer:?}")))
-            }
+            (asked, ..) => Err(("every question has its answer", format!("{asked:?}: {answer:?}"))),
         }
     }
 
     /// At the end each name belongs to the process that knows it, and to nobody who is gone.
     fn at_rest(&mut self) -> Check {
         let asking = ProcessId { host: HostId(0), slot: Slot(99), incarnation: Incarnation(1) };
-        for name in (0..NAMES).map(|name| format!("name {name}")) {
-            let (kind, name_of) = (NamedKind::Mailbox, name.clone());
-            let question = NameQuestion::Find { kind, name: name_of };
-            let found = match self.table.ask(JOB, HostNumber(0), asking, question) {
-                NameAnswer::Granted(named) => Some((named.owner, named.number)),
-                _ => None,
-            };
+        for name in (0..NAMES).map(name_of) {
+            let question = about(asking, Asked::Find).named(&name);
+            let answer = self.table.ask(JOB, HostNumber(0), 99, question);
+            let found = (answer.verdict == Verdict::Granted)
+                .then_some((answer.object.owner, answer.object.number));
             let mut living = self.processes.iter().filter(|(process, _)| self.is_there(**process));
             let known = living
                 .find_map(|(process, one)| one.owned.get(&name).map(|number| (*process, *number)));
             ensure(found == known, "names end with their owners", || {
-                format!("{name} is {found:?} at the arbiter and {known:?} at its owner")
+                format!("{name:?} is {found:?} at the arbiter and {known:?} at its owner")
             })?;
         }
         Ok(())
