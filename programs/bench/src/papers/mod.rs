@@ -79,7 +79,7 @@ pub(crate) fn run(options: &PapersOptions, places: &Places) -> Result<(), Proble
     if options.studies.contains(&Study::Roots) {
         return Err(Problem::StudyNeedsHosts { name: Study::Roots.name() });
     }
-    for study in options.studies() {
+    for study in options.studies(Study::ALL) {
         let launches = study.launches(options.quick);
         let values = measure::measure(study, &launches, places, &effort);
         report.add(&tables::study(&values))?;
@@ -99,20 +99,25 @@ impl PapersOptions {
         self.hosts.is_some()
     }
 
-    fn studies(&self) -> Vec<Study> {
-        let wanted = |study: &Study| self.studies.is_empty() || self.studies.contains(study);
-        Study::ALL.into_iter().filter(wanted).collect()
+    /// The wanted ones of these studies.
+    fn studies(&self, all: impl IntoIterator<Item = Study>) -> impl Iterator<Item = Study> {
+        all.into_iter().filter(|study| self.studies.is_empty() || self.studies.contains(study))
     }
 
     fn effort(&self) -> Effort {
-        let rounds = self.rounds.unwrap_or(if self.quick { 5 } else { 15 });
-        let patience_s = self.patience.unwrap_or(if self.quick { 0 } else { 3 });
+        let (rounds, batches, patience_s, limit_s, minutes) = match (self.hosts, self.quick) {
+            (None, false) => (15, 5, 3, 20.0, None),
+            (None, true) => (5, 3, 0, 20.0, None),
+            (Some(_), false) => (3, 5, 0, 3.0, Some(10)),
+            (Some(_), true) => (1, 2, 0, 1.0, Some(3)),
+        };
+        let minutes = minutes.map(|minutes| self.minutes.unwrap_or(minutes));
         Effort {
-            rounds: usize::from(rounds),
-            batches: if self.quick { 3 } else { 5 },
-            patience: Duration::from_secs(patience_s),
-            limit_s: 20.0,
-            time: None,
+            rounds: usize::from(self.rounds.unwrap_or(rounds)),
+            batches,
+            patience: Duration::from_secs(self.patience.unwrap_or(patience_s)),
+            limit_s,
+            time: minutes.map(|minutes| Duration::from_secs(60 * u64::from(minutes))),
         }
     }
 }

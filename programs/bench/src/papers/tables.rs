@@ -12,15 +12,11 @@ use crate::sample::size_label;
 use crate::statistics::short;
 
 /// The sizes that the table of the service shows; its results have them all.
-const SERVICE_SIZES: [u64; 6] = [1, 64, 1 << 10, 2 << 10, 8 << 10, 32 << 10];
+pub(super) const SERVICE_SIZES: [u64; 6] = [1, 64, 1 << 10, 2 << 10, 8 << 10, 32 << 10];
 
 /// The tables of one study.
 pub(crate) fn study(values: &Values) -> String {
-    let mut text = format!("\n{} (microseconds)\n", values.title);
-    if values.disturbed_share() > 0.0 {
-        let percent = short((100.0 * values.disturbed_share()).ceil());
-        let _ = writeln!(text, "  Others used the processors during {percent} % of the launches.");
-    }
+    let mut text = head(values, "");
     match values.study {
         Study::Sizes => sizes(&mut text, values),
         Study::Processes => processes(&mut text, values),
@@ -28,10 +24,22 @@ pub(crate) fn study(values: &Values) -> String {
         Study::Collective => collective(&mut text, values),
         Study::Roots => {}
     }
-    for trouble in &values.troubles {
-        let _ = writeln!(text, "  {trouble}");
+    text + &troubles(values)
+}
+
+/// The title, and whether others disturbed the measurement.
+pub(super) fn head(values: &Values, places: &str) -> String {
+    let mut text = format!("\n{}{places} (microseconds)\n", values.title);
+    if values.disturbed_share() > 0.0 {
+        let percent = short((100.0 * values.disturbed_share()).ceil());
+        let _ = writeln!(text, "  Others used the processors during {percent} % of the launches.");
     }
     text
+}
+
+/// A line for each launch that did not end well.
+pub(super) fn troubles(values: &Values) -> String {
+    values.troubles.iter().map(|trouble| format!("  {trouble}\n")).collect()
 }
 
 /// Table 1 of the paper of 2005, and the same of this machine.

@@ -90,9 +90,14 @@ impl Values {
         self.at(place).map(|spread| spread.median)
     }
 
-    /// The counted numbers of a place, in order; equal ones stand there once.
+    /// The counted numbers of a place.
     pub(crate) fn facts_at(&self, place: &Place, unit: &str) -> Vec<f64> {
-        let of = self.facts.iter().filter(|fact| fact.place == *place && fact.unit == unit);
+        self.facts_where(|fact| fact.place == *place && fact.unit == unit)
+    }
+
+    /// Counted numbers in order; equal ones stand there once.
+    pub(crate) fn facts_where(&self, is_meant: impl Fn(&Fact) -> bool) -> Vec<f64> {
+        let of = self.facts.iter().filter(|fact| is_meant(fact));
         let mut all: Vec<f64> = of.map(|fact| fact.value).collect();
         all.sort_by(f64::total_cmp);
         all.dedup();

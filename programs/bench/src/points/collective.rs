@@ -8,7 +8,7 @@ use landeck::{Maximum, Result, Sum, World};
 use landeck_measure::Paged;
 
 use crate::batches::Batches;
-use crate::{Bench, Trouble};
+use crate::{Bench, Measured};
 
 /// One of the operations of bench/collectives.c.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +111,7 @@ impl Operation {
 }
 
 /// Every size.
-pub(crate) fn measure(bench: &Bench, operation: Operation) -> std::result::Result<(), Trouble> {
+pub(crate) fn measure(bench: &Bench, operation: Operation) -> Measured {
     let mut blocks = Blocks::new(bench);
     let sizes = if operation == Operation::Barrier { &[0][..] } else { &bench.settings.bytes };
     sizes
@@ -120,7 +120,7 @@ pub(crate) fn measure(bench: &Bench, operation: Operation) -> std::result::Resul
 }
 
 /// Barrier, allreduce and broadcast of 8 bytes, whose figures are drawn from 2 to 1,000 processes.
-pub(crate) fn growth(bench: &Bench) -> std::result::Result<(), Trouble> {
+pub(crate) fn growth(bench: &Bench) -> Measured {
     let mut blocks = Blocks::new(bench);
     let operations = [
         ("barrier", Operation::Barrier, 0),
@@ -140,7 +140,7 @@ pub(crate) fn measure_over(
     form: &str,
     operation: Operation,
     bytes: usize,
-) -> std::result::Result<(), Trouble> {
+) -> Measured {
     let size = bench.world.size();
     let roots = if operation.has_root() { size } else { 1 };
     (0..roots).try_for_each(|root| blocks.check(bench, operation, root, bytes))?;
@@ -199,7 +199,7 @@ impl Blocks {
         operation: Operation,
         root: usize,
         bytes: usize,
-    ) -> std::result::Result<(), Trouble> {
+    ) -> Measured {
         let world = &bench.world;
         if operation == Operation::Barrier {
             return check_barrier(bench, root);
@@ -266,7 +266,7 @@ impl Blocks {
 }
 
 /// Late ones arrive after a while; nobody may leave before the last has come. All look at one clock.
-fn check_barrier(bench: &Bench, late: usize) -> std::result::Result<(), Trouble> {
+fn check_barrier(bench: &Bench, late: usize) -> Measured {
     let world = &bench.world;
     // Up to four late ones: their naps add up.
     if !late.is_multiple_of(world.size() / 4 + 1) {

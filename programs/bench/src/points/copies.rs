@@ -13,7 +13,7 @@ use landeck::{Result, SharedSegment};
 use landeck_measure::{PAGE_BYTES, Paged};
 
 use crate::batches::Batches;
-use crate::{Bench, Trouble};
+use crate::{Bench, Measured};
 
 /// The kind of copies that are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Form {
 }
 
 /// Each form with every size.
-pub(crate) fn measure(bench: &Bench) -> std::result::Result<(), Trouble> {
+pub(crate) fn measure(bench: &Bench) -> Measured {
     bench.needs(bench.world.size() >= 2, "two processes or more")?;
     for &bytes in &bench.settings.bytes {
         for (name, form) in FORMS {

@@ -11,10 +11,10 @@ use landeck::{Result, World};
 use landeck_measure::clock::process_ns;
 
 use crate::words::{receive_value, receive_word, send_value, send_word, tags};
-use crate::{Bench, Trouble};
+use crate::{Bench, Measured, Trouble};
 
 /// Processor time of rank 1 while it waits in a receive for rank 0, which sleeps.
-pub(crate) fn wait(bench: &Bench) -> std::result::Result<(), Trouble> {
+pub(crate) fn wait(bench: &Bench) -> Measured {
     let world = &bench.world;
     bench.needs(world.size() == 2, "exactly 2 processes")?;
     if world.rank() == 0 {
@@ -33,7 +33,7 @@ pub(crate) fn wait(bench: &Bench) -> std::result::Result<(), Trouble> {
 }
 
 /// The proportional share of memory of every process, when all are there.
-pub(crate) fn memory(bench: &Bench) -> std::result::Result<(), Trouble> {
+pub(crate) fn memory(bench: &Bench) -> Measured {
     let world = &bench.world;
     while_all_are_there(world, || {
         let own = own_pss_kib()?;
@@ -50,7 +50,7 @@ pub(crate) fn memory(bench: &Bench) -> std::result::Result<(), Trouble> {
 
 /// Measures how much of the job's segment is in memory when all processes have talked to four neighbours often
 /// enough to have rings with them.
-pub(crate) fn shared(bench: &Bench) -> std::result::Result<(), Trouble> {
+pub(crate) fn shared(bench: &Bench) -> Measured {
     const MESSAGES: u64 = 40;
     let (world, size) = (&bench.world, bench.world.size());
     bench.needs(size >= 5, "at least 5 processes")?;
@@ -78,7 +78,7 @@ pub(crate) fn shared(bench: &Bench) -> std::result::Result<(), Trouble> {
 }
 
 /// Bursts of messages, received after they have been sent: their calls are counted from outside.
-pub(crate) fn burst(bench: &Bench) -> std::result::Result<(), Trouble> {
+pub(crate) fn burst(bench: &Bench) -> Measured {
     const BURST: u64 = 8;
     let (world, flag) = (&bench.world, &bench.settings.flag);
     bench.needs(world.size() == 2, "exactly 2 processes")?;
@@ -126,10 +126,7 @@ fn counted_receive(world: &World, word: &mut [u64; 1]) -> Result<()> {
 }
 
 /// Runs something after everybody has arrived and before anybody leaves.
-fn while_all_are_there(
-    world: &World,
-    body: impl FnOnce() -> std::result::Result<(), Trouble>,
-) -> std::result::Result<(), Trouble> {
+fn while_all_are_there(world: &World, body: impl FnOnce() -> Measured) -> Measured {
     let others = 1..world.size();
     if world.rank() > 0 {
         send_word(world, 0, 0, tags::MARKER)?;
@@ -144,7 +141,7 @@ fn while_all_are_there(
     Ok(others.into_iter().try_for_each(|other| send_word(world, 0, other, tags::CONTROL))?)
 }
 
-fn own_pss_kib() -> std::result::Result<f64, Trouble> {
+fn own_pss_kib() -> Measured<f64> {
     let path = Path::new("/proc/self/smaps_rollup");
     let rollup = fs::read_to_string(path)
         .map_err(|error| Trouble::NotUsed { path: path.to_owned(), error })?;

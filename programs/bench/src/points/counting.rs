@@ -3,7 +3,7 @@
 use landeck::unstable::JobInternals;
 use landeck::{Result, Sum};
 
-use crate::{Bench, Trouble};
+use crate::{Bench, Measured};
 
 /// Operations that are counted together.
 const COUNTED: u64 = 8;
@@ -40,7 +40,7 @@ pub(crate) struct Counting<'a> {
 
 impl<'a> Counting<'a> {
     /// Measures first what the counting costs.
-    pub(crate) fn new(bench: &'a Bench) -> std::result::Result<Counting<'a>, Trouble> {
+    pub(crate) fn new(bench: &'a Bench) -> Measured<Counting<'a>> {
         let here = bench.world.split_by_host(0)?.size();
         bench.needs(here == 1, "one process on each host")?;
         let mut counting = Counting { bench, barriers: 0 };

@@ -6,12 +6,13 @@ use landeck::{Result, World};
 use landeck_measure::Paged;
 
 use crate::batches::Batches;
+use crate::collective::{fill, holds};
 use crate::settings::Settings;
 use crate::words::{receive_word, send_word, tags};
-use crate::{Bench, Trouble};
+use crate::{Bench, Measured};
 
 /// Ranks 0 and 1, every size.
-pub(crate) fn round(bench: &Bench) -> std::result::Result<(), Trouble> {
+pub(crate) fn round(bench: &Bench) -> Measured {
     bench.needs(bench.world.size() == 2, "exactly 2 processes")?;
     let mut buffers = Buffers::new(&bench.settings, 1);
     for &bytes in &bench.settings.bytes {
@@ -23,7 +24,7 @@ pub(crate) fn round(bench: &Bench) -> std::result::Result<(), Trouble> {
 }
 
 /// Round trips between two ranks while all other ranks wait in a receive.
-pub(crate) fn crowd(bench: &Bench) -> std::result::Result<(), Trouble> {
+pub(crate) fn crowd(bench: &Bench) -> Measured {
     let (world, settings) = (&bench.world, &bench.settings);
     bench.needs(world.size() >= 2, "at least 2 processes")?;
     let mut buffers = Buffers::new(settings, 1);
@@ -48,7 +49,7 @@ pub(crate) fn crowd(bench: &Bench) -> std::result::Result<(), Trouble> {
 }
 
 /// Round trips in all pairs (0, 1), (2, 3), ... at once; the slowest pair counts.
-pub(crate) fn pairs(bench: &Bench) -> std::result::Result<(), Trouble> {
+pub(crate) fn pairs(bench: &Bench) -> Measured {
     let size = bench.world.size();
     bench.needs(size.is_multiple_of(2), "an even number of processes")?;
     let mut buffers = Buffers::new(&bench.settings, 1);
@@ -62,7 +63,7 @@ pub(crate) fn pairs(bench: &Bench) -> std::result::Result<(), Trouble> {
 
 /// Ranks 0 and 1, every size, but only references travel: each loan is allocated, marked at its
 /// ends, given away, looked at and returned.
-pub(crate) fn loan(bench: &Bench) -> std::result::Result<(), Trouble> {
+pub(crate) fn loan(bench: &Bench) -> Measured {
     bench.needs(bench.world.size() == 2, "exactly 2 processes")?;
     for &bytes in &bench.settings.bytes {
         let mut wrong = false;
@@ -149,32 +150,18 @@ impl Buffers {
     }
 
     /// One exchange in which every byte is looked at.
-    pub(crate) fn check(
-        &mut self,
-        bench: &Bench,
-        bytes: usize,
-    ) -> std::result::Result<(), Trouble> {
+    pub(crate) fn check(&mut self, bench: &Bench, bytes: usize) -> Measured {
         let (own, partner) = (bench.world.rank(), bench.world.rank() ^ 1);
-        let outgoing = &mut self.outgoing[..bytes];
-        outgoing
-            .iter_mut()
-            .enumerate()
-            .for_each(|(place, byte)| *byte = pattern(place, bytes, own));
+        fill(&mut self.outgoing[..bytes], own, 0);
         self.incoming[..bytes].fill(0);
         let is_new = std::mem::replace(&mut self.is_new, false);
         let done = to_and_fro(&bench.world, self, 1, bytes);
         self.is_new = is_new;
         done?;
-        let mut received = self.incoming[..bytes].iter().enumerate();
-        if received.all(|(place, byte)| *byte == pattern(place, bytes, partner)) {
+        if holds(&self.incoming[..bytes], partner, 0) {
             Ok(())
         } else {
             Err(bench.wrong("wrong bytes"))
         }
     }
-}
-
-/// A pattern that differs by size, place and direction; the same in both programs.
-fn pattern(place: usize, bytes: usize, from: usize) -> u8 {
-    (place * 131 + bytes * 7 + from * 89 + 1) as u8
 }

@@ -8,7 +8,7 @@ use landeck::{Group, GroupOptions, Mailbox, Member, Message, Result, ServedBy};
 use crate::batches::Batches;
 use crate::collective::{fill, holds};
 use crate::counting::Counting;
-use crate::{Bench, Trouble};
+use crate::{Bench, Measured};
 
 /// Bytes that are broadcast while others join.
 const LONG_BYTES: usize = 1 << 30;
@@ -28,7 +28,10 @@ struct Part {
 }
 
 fn group(bench: &Bench, options: GroupOptions) -> Result<Group> {
-    let name = &bench.settings.figure;
+    group_called(bench, &bench.settings.figure, options)
+}
+
+fn group_called(bench: &Bench, name: &str, options: GroupOptions) -> Result<Group> {
     let made = match bench.world.rank() {
         0 => Some(bench.job.create_group(name, options)?),
         _ => None,
@@ -49,7 +52,7 @@ pub(crate) fn served_by_creator() -> GroupOptions {
 }
 
 /// The measurement of the paper of 2000: rank 0 broadcasts and all synchronise, `iterations` times in a row.
-pub(crate) fn service(bench: &Bench, options: GroupOptions) -> std::result::Result<(), Trouble> {
+pub(crate) fn service(bench: &Bench, options: GroupOptions) -> Measured {
     let (world, settings) = (&bench.world, &bench.settings);
     let group = group(bench, options.minimum(world.size() as u32))?;
     let mut inbox = bench.job.create_mailbox()?;
@@ -67,18 +70,13 @@ pub(crate) fn service(bench: &Bench, options: GroupOptions) -> std::result::Resu
 }
 
 /// The messages that each call costs, on all hosts together: with a server, and without.
-pub(crate) fn calls(bench: &Bench) -> std::result::Result<(), Trouble> {
+pub(crate) fn calls(bench: &Bench) -> Measured {
     let counting = Counting::new(bench)?;
     calls_of(bench, &counting, "served", served_by_creator())?;
     calls_of(bench, &counting, "group", GroupOptions::default())
 }
 
-fn calls_of(
-    bench: &Bench,
-    counting: &Counting<'_>,
-    name: &str,
-    options: GroupOptions,
-) -> std::result::Result<(), Trouble> {
+fn calls_of(bench: &Bench, counting: &Counting<'_>, name: &str, options: GroupOptions) -> Measured {
     let (world, largest) = (&bench.world, bench.settings.largest());
     let is = |rank: usize| world.rank() == rank;
     let print =
@@ -122,7 +120,7 @@ fn calls_of(
 
 /// Synchronisations one after the other: the median of the first ones (`first`) and of the last ones
 /// (`last`), which are as quick.
-pub(crate) fn rounds(bench: &Bench, options: GroupOptions) -> std::result::Result<(), Trouble> {
+pub(crate) fn rounds(bench: &Bench, options: GroupOptions) -> Measured {
     let world = &bench.world;
     let group = group(bench, options.minimum(world.size() as u32))?;
     let mut inbox = bench.job.create_mailbox()?;
@@ -147,7 +145,7 @@ pub(crate) fn rounds(bench: &Bench, options: GroupOptions) -> std::result::Resul
 }
 
 /// Every size; the sender moves on with each broadcast.
-pub(crate) fn broadcast(bench: &Bench, options: GroupOptions) -> std::result::Result<(), Trouble> {
+pub(crate) fn broadcast(bench: &Bench, options: GroupOptions) -> Measured {
     let (world, settings) = (&bench.world, &bench.settings);
     let group = group(bench, options.minimum(world.size() as u32))?;
     let mut inbox = bench.job.create_mailbox()?;
@@ -183,12 +181,7 @@ impl Part {
         self.member.sync()
     }
 
-    fn check(
-        &mut self,
-        bench: &Bench,
-        root: usize,
-        bytes: usize,
-    ) -> std::result::Result<(), Trouble> {
+    fn check(&mut self, bench: &Bench, root: usize, bytes: usize) -> Measured {
         let mut block = vec![0; bytes];
         fill(&mut block, root, 0);
         self.once(bench.world.rank() == root, &message_of(&block), bytes)?;
@@ -206,7 +199,7 @@ fn message_of(bytes: &[u8]) -> Message {
 }
 
 /// Joins and leaves of all processes at once: the time of one of them.
-pub(crate) fn members(bench: &Bench) -> std::result::Result<(), Trouble> {
+pub(crate) fn members(bench: &Bench) -> Measured {
     let world = &bench.world;
     let group = group(bench, GroupOptions::default().persistent(true))?;
     let mut inbox = bench.job.create_mailbox()?;
@@ -224,10 +217,7 @@ pub(crate) fn members(bench: &Bench) -> std::result::Result<(), Trouble> {
 
 /// A join while rank 0 broadcasts a gigabyte: the median of all of rank 1 from the beginning to the
 /// acceptance. Others serve, if anybody does.
-pub(crate) fn join_beside(
-    bench: &Bench,
-    options: GroupOptions,
-) -> std::result::Result<(), Trouble> {
+pub(crate) fn join_beside(bench: &Bench, options: GroupOptions) -> Measured {
     let world = &bench.world;
     bench.needs(world.size() >= 2, "at least 2 processes")?;
     let group = group(bench, options.bytes(LONG_BYTES as u64 + (1 << 20)).persistent(true))?;
@@ -252,16 +242,13 @@ pub(crate) fn join_beside(
 
 /// Joins of rank 1 while rank 0 broadcasts `bytes`, to a group with a server and to one without: the median and the
 /// longest join, and the broadcast itself.
-pub(crate) fn service_joins(bench: &Bench) -> std::result::Result<(), Trouble> {
+pub(crate) fn service_joins(bench: &Bench) -> Measured {
     let (world, settings) = (&bench.world, &bench.settings);
     bench.needs(world.size() >= 2, "at least 2 processes")?;
     let bytes = settings.largest();
     for (name, options) in [("served", served_by_creator()), ("group", GroupOptions::default())] {
         let options = options.bytes(bytes as u64 + (1 << 20)).persistent(true);
-        let made =
-            (world.rank() == 0).then(|| bench.job.create_group(name, options)).transpose()?;
-        world.barrier()?;
-        let group = made.map_or_else(|| bench.job.open_group(name), Ok)?;
+        let group = group_called(bench, name, options)?;
         let long = if world.rank() == 0 { message_of(&vec![1; bytes]) } else { Message::new() };
         let print = |what: &str, time: Duration| {
             bench.print(&format!("{name}: {what}"), bytes, "ns", time.as_nanos() as f64);
@@ -288,7 +275,7 @@ pub(crate) fn service_joins(bench: &Bench) -> std::result::Result<(), Trouble> {
 }
 
 /// The median of joins until there are more broadcasts than `before`.
-fn join_until_sent(bench: &Bench, group: &Group, before: u64) -> std::result::Result<f64, Trouble> {
+fn join_until_sent(bench: &Bench, group: &Group, before: u64) -> Measured<f64> {
     let times = joins_until_sent(bench, group, before)?;
     if times.len() < JOINS_MIN {
         return Err(bench.wrong("that the broadcast left no time for joins"));
@@ -298,11 +285,7 @@ fn join_until_sent(bench: &Bench, group: &Group, before: u64) -> std::result::Re
 
 /// Joins and leaves at least once, and until there are more broadcasts than `before`. Returns the times of the joins,
 /// sorted.
-fn joins_until_sent(
-    bench: &Bench,
-    group: &Group,
-    before: u64,
-) -> std::result::Result<Vec<Duration>, Trouble> {
+fn joins_until_sent(bench: &Bench, group: &Group, before: u64) -> Measured<Vec<Duration>> {
     let mut inbox = bench.job.create_mailbox()?;
     let mut times: Vec<Duration> = Vec::new();
     loop {

@@ -100,6 +100,9 @@ enum Trouble {
     NotUsed { path: std::path::PathBuf, error: std::io::Error },
 }
 
+/// The outcome of a figure, or of a part of it.
+type Measured<T = ()> = Result<T, Trouble>;
+
 /// Returns the options of a figure: a thread makes progress beside a computation if a processor is free for it.
 fn options_of(figure: &str) -> Options {
     let progress = match figure {

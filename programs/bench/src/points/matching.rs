@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 use landeck::{Any, Result, Tag, World};
 
 use crate::words::{receive_value, receive_word, send_value, send_word, tags};
-use crate::{Bench, Trouble, report};
+use crate::{Bench, Measured, Trouble, report};
 
 /// Messages in a timed batch.
 const TIMED: usize = 256;
 
 /// The four forms, each with messages that came before anybody asked and with receives that were
 /// posted first.
-pub(crate) fn measure(bench: &Bench) -> std::result::Result<(), Trouble> {
+pub(crate) fn measure(bench: &Bench) -> Measured {
     bench.needs(bench.world.size() == 2, "exactly 2 processes")?;
     for &pending in &bench.settings.pending {
         if !(TIMED..tags::CONTROL.0 as usize).contains(&pending) {
@@ -105,12 +105,7 @@ fn feed_and_print(bench: &Bench, form: Form, posted: bool, pending: usize) -> Re
     Ok(())
 }
 
-fn take_and_report(
-    bench: &Bench,
-    form: Form,
-    posted: bool,
-    pending: usize,
-) -> std::result::Result<(), Trouble> {
+fn take_and_report(bench: &Bench, form: Form, posted: bool, pending: usize) -> Measured {
     let measured = if posted {
         take_posted(bench, form, pending)?
     } else {
@@ -122,11 +117,7 @@ fn take_and_report(
 
 /// `pending` messages have arrived before anybody asks for them; some of them are received, timed,
 /// and sent again.
-fn take_unexpected(
-    bench: &Bench,
-    form: Form,
-    pending: usize,
-) -> std::result::Result<Vec<f64>, Trouble> {
+fn take_unexpected(bench: &Bench, form: Form, pending: usize) -> Measured<Vec<f64>> {
     let (world, settings) = (&bench.world, &bench.settings);
     let mut draw = Draw::new(pending);
     let mut values = Vec::with_capacity(settings.batches);
@@ -157,11 +148,7 @@ fn take_unexpected(
 
 /// `pending` receives are posted before anything arrives; messages for some of them arrive, timed,
 /// and these receives are posted again.
-fn take_posted(
-    bench: &Bench,
-    form: Form,
-    pending: usize,
-) -> std::result::Result<Vec<f64>, Trouble> {
+fn take_posted(bench: &Bench, form: Form, pending: usize) -> Measured<Vec<f64>> {
     let (world, settings) = (&bench.world, &bench.settings);
     let mut draw = Draw::new(pending);
     let mut values = Vec::with_capacity(settings.batches);

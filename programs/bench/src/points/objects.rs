@@ -9,11 +9,11 @@ use landeck::{Any, Mailbox, Message, Outbox, RegionAddress, Result, World};
 
 use crate::batches::Batches;
 use crate::words::tags;
-use crate::{Bench, Trouble};
+use crate::{Bench, Measured};
 
 /// Half of a round trip of one word: as a message to a rank, as values and as a packed message
 /// through two named mailboxes.
-pub(crate) fn mailbox(bench: &Bench) -> std::result::Result<(), Trouble> {
+pub(crate) fn mailbox(bench: &Bench) -> Measured {
     bench.needs(bench.world.size() == 2, "exactly 2 processes")?;
     let rank = bench.world.rank();
     let mut inbox = bench.job.create_mailbox()?;
@@ -56,7 +56,7 @@ fn packed(bench: &Bench, inbox: &mut Mailbox, outbox: &Outbox) -> Result<()> {
 
 /// Half of a round trip of one word: as a message, and put into the other's memory with a
 /// notification.
-pub(crate) fn put(bench: &Bench) -> std::result::Result<(), Trouble> {
+pub(crate) fn put(bench: &Bench) -> Measured {
     bench.needs(bench.world.size() == 2, "exactly 2 processes")?;
     let (world, rank) = (&bench.world, bench.world.rank());
     let mut own = bench.job.create_region(4096)?;
@@ -109,7 +109,7 @@ const URGENT_FORMS: [UrgentForm; 4] = {
 
 /// Half of a round trip of one word while rank 0 sends rank 1 as much as it takes: past that, and
 /// in line with it. The median of each batch, and its 99th percentile.
-pub(crate) fn urgent(bench: &Bench) -> std::result::Result<(), Trouble> {
+pub(crate) fn urgent(bench: &Bench) -> Measured {
     bench.needs(bench.world.size() == 2, "exactly 2 processes")?;
     for form in &URGENT_FORMS {
         for _ in 0..bench.settings.batches {
@@ -130,7 +130,7 @@ pub(crate) fn urgent(bench: &Bench) -> std::result::Result<(), Trouble> {
 
 /// Half of a round trip of one word: as it is, and with eight more counts of each message, in words that
 /// nobody else uses, not even the other rank. An eighth of the difference is what counting costs.
-pub(crate) fn counting(bench: &Bench) -> std::result::Result<(), Trouble> {
+pub(crate) fn counting(bench: &Bench) -> Measured {
     const MORE: usize = 8;
     bench.needs(bench.world.size() == 2, "exactly 2 processes")?;
     let (world, rank) = (&bench.world, bench.world.rank());

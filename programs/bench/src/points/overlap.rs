@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use landeck::{Maximum, Result, Sum, World};
 
 use crate::collective::{Blocks, Operation};
-use crate::{Bench, Trouble};
+use crate::{Bench, Measured};
 
 /// The figure is one of so many processes.
 pub(crate) const PROCESSES: u32 = 2;
@@ -21,13 +21,13 @@ pub(crate) enum Share {
 }
 
 /// Every size.
-pub(crate) fn measure(bench: &Bench, share: Share) -> std::result::Result<(), Trouble> {
+pub(crate) fn measure(bench: &Bench, share: Share) -> Measured {
     let (world, settings) = (&bench.world, &bench.settings);
     let mut blocks = Blocks::new(bench);
     for &bytes in &settings.bytes {
         blocks.check(bench, Operation::AllReduce, 0, bytes)?;
         let plan = Plan::make(bench, &mut blocks, bytes)?;
-        let stop = Instant::now() + Duration::from_secs_f64(settings.limit_s);
+        let begun = Instant::now();
         for batch in 1.. {
             let took = plan.batch(world, &mut blocks, bytes)?;
             if world.rank() == 0 {
@@ -39,9 +39,7 @@ pub(crate) fn measure(bench: &Bench, share: Share) -> std::result::Result<(), Tr
                 };
                 bench.print("", bytes, unit, value);
             }
-            let mut goes_on = [u64::from(batch < settings.batches && Instant::now() < stop)];
-            world.broadcast(&mut goes_on, 0)?;
-            if goes_on == [0] {
+            if batch >= settings.batches || !bench.goes_on(begun)? {
                 break;
             }
         }

@@ -9,7 +9,7 @@ use std::time::Instant;
 use landeck::{Any, Result, Sum, Tag, World};
 
 use crate::collective::{fill, holds};
-use crate::{Bench, Trouble, report};
+use crate::{Bench, Measured, report};
 
 /// The calls, which are tags of requests as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ struct Party<'a> {
 }
 
 /// Measures broadcasts with synchronisations, and counts the messages of all calls.
-pub(crate) fn measure(bench: &Bench) -> std::result::Result<(), Trouble> {
+pub(crate) fn measure(bench: &Bench) -> Measured {
     let (world, settings) = (&bench.world, &bench.settings);
     bench.needs(world.size() >= 2, "a server and at least one member")?;
     let mut party = Party { bench, costs: Costs::default() };
@@ -88,7 +88,7 @@ pub(crate) fn measure(bench: &Bench) -> std::result::Result<(), Trouble> {
     Ok(())
 }
 
-fn world_of_members_measures(party: &mut Party<'_>) -> std::result::Result<(), Trouble> {
+fn world_of_members_measures(party: &mut Party<'_>) -> Measured {
     let bench = party.bench;
     let (world, settings) = (&bench.world, &bench.settings);
     let mut data = vec![0u8; settings.largest()];
@@ -162,7 +162,7 @@ impl Party<'_> {
     }
 
     /// Serves until the group is destroyed and all have left it.
-    fn serve(&mut self) -> std::result::Result<(), Trouble> {
+    fn serve(&mut self) -> Measured {
         let mut members: Vec<usize> = Vec::new();
         let mut waiting: Vec<usize> = Vec::new();
         let mut data = vec![0u8; self.bench.settings.largest()];

@@ -8,7 +8,7 @@ use landeck::{Result, Sum, World};
 
 use crate::collective::{fill, holds};
 use crate::counting::print_messages;
-use crate::{Bench, Trouble};
+use crate::{Bench, Measured};
 
 /// Operations, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,16 +24,16 @@ enum Row {
 const WARM: usize = 12;
 
 /// A broadcast and a barrier: the paper of 2000.
-pub(crate) fn service(bench: &Bench) -> std::result::Result<(), Trouble> {
+pub(crate) fn service(bench: &Bench) -> Measured {
     measure(bench, &[Row::BroadcastSync])
 }
 
 /// Scatter and gather, reduce, and barrier: the paper of 2003.
-pub(crate) fn collective(bench: &Bench) -> std::result::Result<(), Trouble> {
+pub(crate) fn collective(bench: &Bench) -> Measured {
     measure(bench, &[Row::ScatterGather, Row::Reduce, Row::Barrier])
 }
 
-fn measure(bench: &Bench, rows: &[Row]) -> std::result::Result<(), Trouble> {
+fn measure(bench: &Bench, rows: &[Row]) -> Measured {
     let (world, settings) = (&bench.world, &bench.settings);
     let sizes = |row: Row| if row == Row::Barrier { &[0][..] } else { &settings.bytes };
     let points = || rows.iter().flat_map(|&row| sizes(row).iter().map(move |&bytes| (row, bytes)));
@@ -100,7 +100,7 @@ impl Data {
 
     /// Operations whose results every member looks at. What is scattered comes back, so they can
     /// be repeated.
-    fn check(&mut self, bench: &Bench, row: Row, bytes: usize) -> std::result::Result<(), Trouble> {
+    fn check(&mut self, bench: &Bench, row: Row, bytes: usize) -> Measured {
         let world = &bench.world;
         self.prepare(world, row, bytes);
         for _ in 0..WARM {

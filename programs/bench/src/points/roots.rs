@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use landeck::{Any, Minimum, Result, Sum, Tag, World};
 
-use crate::{Bench, Trouble};
+use crate::{Bench, Measured};
 
 /// The relayed messages.
 const RELAYED: Tag = Tag(7);
@@ -16,7 +16,7 @@ const TOLERANCE: f64 = 1e-12;
 const WHOLE: [f64; 2] = [2.0, 4.0];
 
 /// Both forms, batch by batch.
-pub(crate) fn measure(bench: &Bench) -> std::result::Result<(), Trouble> {
+pub(crate) fn measure(bench: &Bench) -> Measured {
     let (world, settings) = (&bench.world, &bench.settings);
     for form in Form::ALL {
         let (rounds, sent) = search(bench, form)?;
@@ -64,7 +64,7 @@ impl Form {
 }
 
 /// Returns the number of rounds, and of the messages that this process has relayed.
-fn search(bench: &Bench, form: Form) -> std::result::Result<(u32, u64), Trouble> {
+fn search(bench: &Bench, form: Form) -> Measured<(u32, u64)> {
     let world = &bench.world;
     let parts = world.size().max(2);
     let (mut now, mut rounds, mut sent) = (WHOLE, 0, 0);

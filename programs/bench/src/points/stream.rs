@@ -7,12 +7,12 @@ use landeck::{Result, World};
 use crate::batches::Batches;
 use crate::exchange::Buffers;
 use crate::words::{receive_word, send_word, tags};
-use crate::{Bench, Trouble};
+use crate::{Bench, Measured};
 
 const WINDOW: usize = 64;
 
 /// Rank 0 sends, rank 1 receives: by requests that are waited for together, then by plain calls.
-pub(crate) fn measure(bench: &Bench) -> std::result::Result<(), Trouble> {
+pub(crate) fn measure(bench: &Bench) -> Measured {
     bench.needs(bench.world.size() == 2, "exactly 2 processes")?;
     let mut buffers = Buffers::new(&bench.settings, WINDOW);
     for &bytes in &bench.settings.bytes {

@@ -234,8 +234,9 @@ impl Found {
         }
     }
 
-    /// Notes the share, if it is less than those of earlier jobs.
-    fn note_share(&mut self, findings: &[(String, u64)]) {
+    /// Notes the share as well, if it is less than those of earlier jobs.
+    fn note_with_share(&mut self, findings: &[(String, u64)]) {
+        self.note(findings);
         for (_, permille) in findings.iter().filter(|(name, _)| name == "share") {
             self.share = self.share.min(Share::of_permille(*permille));
         }
@@ -404,9 +405,7 @@ fn messages(found: &mut Found) -> Result<(), TuneError> {
     if allowed().len() < 2 {
         return Ok(()); // all of these need two that run at once
     }
-    let findings = findings_of(2, Subject::Messages)?;
-    found.note(&findings);
-    found.note_share(&findings);
+    found.note_with_share(&findings_of(2, Subject::Messages)?);
     Ok(())
 }
 
@@ -429,16 +428,13 @@ fn switch(found: &mut Found) -> Result<(), TuneError> {
         allowed().first().copied().into_iter().for_each(pin); // child processes inherit that
         findings_of(2, Subject::Switch)
     })?;
-    found.note(&findings);
-    found.note_share(&findings);
+    found.note_with_share(&findings);
     Ok(())
 }
 
 /// Measures a crowd on each of two processors, or on the only one.
 fn crowd(sharing: u64, found: &mut Found) -> Result<(), TuneError> {
-    let findings = findings_of(crowded() * sharing as u32, Subject::Crowd)?;
-    found.note(&findings);
-    found.note_share(&findings);
+    found.note_with_share(&findings_of(crowded() * sharing as u32, Subject::Crowd)?);
     Ok(())
 }
 

@@ -77,26 +77,20 @@ pub(super) fn exchange(processors: &[usize], rotation_bytes: u64, whom: For) -> 
     let rounds = (EXCHANGED_BYTES / bytes).clamp(EXCHANGES_MIN, EXCHANGES_MAX);
     let processors = &processors[..processors.len().min(2)];
     let places: Vec<_> = processors.iter().map(|_| Mutex::new(Paged::new(1u8, bytes, 0))).collect();
-    let (barrier, clock_ps) = (Barrier::new(processors.len()), look_ps());
-    let own = |number: usize| {
-        pin(processors[number]);
+    let [deposit_kib_ps, take_kib_ps] = on_all(processors, bytes, |number, barrier| {
         let [source, mut target] = [(); 2].map(|()| Paged::new(1u8, bytes, USUAL_START));
         let other = if whom == For::Others { (number + 1) % processors.len() } else { number };
         let (mut deposits_ps, mut takes_ps) = (Vec::new(), Vec::new());
         for _ in 0..=rounds {
             barrier.wait();
-            deposits_ps.push(copy_ps(&source, &mut locked(&places[number])) - clock_ps);
+            deposits_ps.push(copy_ps(&source, &mut locked(&places[number])));
             barrier.wait();
-            takes_ps.push(copy_ps(&locked(&places[other]), &mut target) - clock_ps);
+            takes_ps.push(copy_ps(&locked(&places[other]), &mut target));
         }
         // The first round has created the pages.
-        [deposits_ps, takes_ps].map(|times_ps| usual(&times_ps[1..]))
-    };
-    let both = on_all(processors.len(), own);
-    Exchange {
-        deposit_kib_ps: mean_kib_ps(&both, 0, bytes),
-        take_kib_ps: mean_kib_ps(&both, 1, bytes),
-    }
+        [deposits_ps.split_off(1), takes_ps.split_off(1)]
+    });
+    Exchange { deposit_kib_ps, take_kib_ps }
 }
 
 /// 1 KiB copied from data untouched while other data went round, and 1 KiB copied to such data, on two processors at
@@ -106,25 +100,21 @@ pub(super) fn one_sided(processors: &[usize], rotation_bytes: u64) -> [u64; 2] {
     let processors = &processors[..processors.len().min(2)];
     let places = (rotation_bytes as usize / BYTES).max(2);
     let rounds = (EXCHANGED_BYTES / (places * BYTES)).clamp(1, EXCHANGES_MAX);
-    let (barrier, clock_ps) = (Barrier::new(processors.len()), look_ps());
-    let own = |number: usize| {
-        pin(processors[number]);
+    on_all(processors, BYTES, |_, barrier| {
         let [mut near, mut rest] = [1, places].map(|of| Paged::new(1u8, of * BYTES, 0));
         let (mut reads_ps, mut writes_ps) = (Vec::new(), Vec::new());
         barrier.wait();
         for _ in 0..=rounds {
             for place in rest.chunks(BYTES) {
-                reads_ps.push(copy_ps(place, &mut near) - clock_ps);
+                reads_ps.push(copy_ps(place, &mut near));
             }
             for place in rest.chunks_mut(BYTES) {
-                writes_ps.push(copy_ps(&near, place) - clock_ps);
+                writes_ps.push(copy_ps(&near, place));
             }
         }
         // In the first round nothing has gone round.
-        [reads_ps, writes_ps].map(|times_ps| usual(&times_ps[places..]))
-    };
-    let both = on_all(processors.len(), own);
-    [0, 1].map(|which| mean_kib_ps(&both, which, BYTES))
+        [reads_ps.split_off(places), writes_ps.split_off(places)]
+    })
 }
 
 /// Measures copies on these processors and reports each by its name.
@@ -144,19 +134,29 @@ pub(super) fn caches(processors: &[usize], mut report: impl FnMut(&str, u64)) {
     report("deposit_kib_in_128k_ps", between.deposit_kib_ps);
 }
 
-/// Runs `own` in threads at once and returns their results.
-fn on_all(count: usize, own: impl Fn(usize) -> [f64; 2] + Copy + Send) -> Vec<[f64; 2]> {
-    thread::scope(|scope| {
-        let threads: Vec<_> = (0..count).map(|number| scope.spawn(move || own(number))).collect();
+/// The mean time of both kinds of copies of so many bytes for each KiB, which a thread on each processor measures at
+/// once.
+fn on_all(
+    processors: &[usize],
+    bytes: usize,
+    own: impl Fn(usize, &Barrier) -> [Vec<f64>; 2] + Sync,
+) -> [u64; 2] {
+    let (barrier, clock_ps) = (Barrier::new(processors.len()), look_ps());
+    let pinned = |number: usize| {
+        pin(processors[number]);
+        own(number, &barrier).map(|times_ps| usual(&times_ps) - clock_ps)
+    };
+    let pinned = &pinned;
+    let all: Vec<[f64; 2]> = thread::scope(|scope| {
+        let threads: Vec<_> =
+            (0..processors.len()).map(|number| scope.spawn(move || pinned(number))).collect();
         threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
-    })
-}
-
-/// The mean of the threads' results for each KiB.
-fn mean_kib_ps(all: &[[f64; 2]], which: usize, bytes: usize) -> u64 {
-    let sum_ps: f64 = all.iter().map(|times_ps| times_ps[which]).sum();
+    });
     let kib = (all.len().max(1) * bytes) as f64 / 1024.0;
-    ((sum_ps / kib) as u64).max(1)
+    [0, 1].map(|which| {
+        let sum_ps: f64 = all.iter().map(|times_ps| times_ps[which]).sum();
+        ((sum_ps / kib) as u64).max(1)
+    })
 }
 
 /// Pages of which one word each is touched. Each word has the place of the next, so that none is fetched early.

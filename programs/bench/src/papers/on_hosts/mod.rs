@@ -13,12 +13,11 @@ mod tables;
 
 use std::process::Command;
 use std::rc::Rc;
-use std::time::Duration;
 
 use landeck::unstable::host::say::say;
 
 use super::grid::Study;
-use super::measure::{self, Effort};
+use super::measure;
 use super::{PapersOptions, keep};
 use crate::candidate::{Candidate, Places};
 use crate::cluster::Cluster;
@@ -40,24 +39,17 @@ pub(super) fn run(options: &PapersOptions, hosts: u32, places: &Places) -> Resul
         processes: options.processes,
         libraries: libraries(options, &places)?,
     };
-    let rounds = options.rounds.unwrap_or(if options.quick { 1 } else { 3 });
-    let minutes = options.minutes.unwrap_or(if options.quick { 3 } else { 10 });
-    let effort = Effort {
-        rounds: usize::from(rounds),
-        batches: if options.quick { 2 } else { 5 },
-        patience: Duration::from_secs(options.patience.unwrap_or(0)),
-        limit_s: if options.quick { 1.0 } else { 3.0 },
-        time: Some(Duration::from_secs(60 * u64::from(minutes))),
-    };
+    let effort = options.effort();
     let (mut checked, mut troubles) = (Vec::new(), 0);
     let studies = [Study::Service, Study::Sizes, Study::Collective, Study::Roots];
-    let is_wanted = |study: &Study| options.studies.is_empty() || options.studies.contains(study);
-    for study in studies.into_iter().filter(is_wanted) {
+    for study in options.studies(studies) {
         let launches = grid.launches(study);
         say(&format!(
-            "{}: up to {rounds} rounds of {} launches, {minutes} minutes at most\n",
+            "{}: up to {} rounds of {} launches, {} minutes at most\n",
             study.name(),
-            launches.len()
+            effort.rounds,
+            launches.len(),
+            effort.time.map_or(0, |time| time.as_secs() / 60)
         ))?;
         let values = measure::measure(study, &launches, &places, &effort);
         let counted = counts::check(&values);

@@ -3,7 +3,7 @@
 use plotters::style::RGBColor;
 
 use super::tables::{jobs, name_of, place};
-use crate::candidate::Candidate;
+use crate::candidate::{self, Candidate};
 use crate::chart::{Chart, ChartAxis, Line};
 use crate::papers::grid::{Study, USUAL};
 use crate::papers::measure::MPI;
@@ -111,13 +111,8 @@ fn style_of((way, who): (&str, &str)) -> (RGBColor, bool) {
 
 /// Libraries have the colours of all pictures, the papers' ways others.
 fn colour_of(way: &str, who: &str) -> RGBColor {
-    let library = match who {
-        "landeck-mpi" => Candidate::LandeckMpi,
-        "ompi" => Candidate::OpenMpi,
-        "impi" => Candidate::IntelMpi,
-        "mpich-throttled" => Candidate::MpichThrottled,
-        _ => Candidate::Landeck,
-    };
+    let named = candidate::ALL.into_iter().find(|candidate| candidate.name() == who);
+    let library = named.unwrap_or(Candidate::Landeck);
     match (way.split('@').next().unwrap_or(way), who) {
         (USUAL | MPI, _) => colour(library),
         ("deck2003" | "paper" | "pipeline", "landeck") => BROWN,

@@ -7,23 +7,19 @@ use super::counts::Count;
 use crate::papers::grid::{FIXED_PROCESSES, Study, USUAL};
 use crate::papers::measure::MPI;
 use crate::papers::paper2005::TABLE_1;
-use crate::papers::tables::{collective_title, decimal_label, end_line, operations, write_us};
+use crate::papers::tables::{
+    SERVICE_SIZES, collective_title, decimal_label, end_line, head, operations, troubles, write_us,
+};
 use crate::papers::values::{Place, Values};
 use crate::sample::size_label;
 use crate::statistics::{mean, short};
 
-/// The sizes that the table of the service shows; its results have them all.
-const SERVICE_SIZES: [u64; 6] = [1, 64, 1 << 10, 2 << 10, 8 << 10, 32 << 10];
 /// The calls of the paper of 2000.
 const CALLS: [&str; 5] = ["join", "broadcast", "sync", "leave", "destroy"];
 
 /// The tables of one study, and whether its counts are right.
 pub(super) fn study(values: &Values, counts: &[Count]) -> String {
-    let mut text = format!("\n{}, on several hosts (microseconds)\n", values.title);
-    if values.disturbed_share() > 0.0 {
-        let percent = short((100.0 * values.disturbed_share()).ceil());
-        let _ = writeln!(text, "  Others used the processors during {percent} % of the launches.");
-    }
+    let mut text = head(values, ", on several hosts");
     let _ = writeln!(text, "  {}", effort(values));
     match values.study {
         Study::Sizes | Study::Processes => sizes(&mut text, values),
@@ -41,10 +37,7 @@ pub(super) fn study(values: &Values, counts: &[Count]) -> String {
     for count in wrong {
         let _ = writeln!(text, "  Wrong: {count}.");
     }
-    for trouble in &values.troubles {
-        let _ = writeln!(text, "  {trouble}");
-    }
-    text
+    text + &troubles(values)
 }
 
 /// How often everything was measured. Where processes wait for processors, a launch has time for fewer batches.
@@ -172,13 +165,10 @@ fn calls(text: &mut String, values: &Values) {
             write_counts(text, &own, 16);
             for kind in ["served", "group"] {
                 let name = format!("{kind}: {call}");
-                let of = values.facts.iter().filter(|fact| {
+                let all = values.facts_where(|fact| {
                     let Place { operation, way, hosts, .. } = &fact.place;
                     way == "calls" && *hosts == job.0 && operation.starts_with(&name)
                 });
-                let mut all: Vec<f64> = of.map(|fact| fact.value).collect();
-                all.sort_by(f64::total_cmp);
-                all.dedup();
                 write_counts(text, &all, 16);
             }
             end_line(text);
@@ -252,14 +242,7 @@ fn roots(text: &mut String, values: &Values) {
     for job in jobs(values) {
         let _ = write!(text, "  {:<8}", job.0);
         let of = |unit: &str| {
-            let facts = values
-                .facts
-                .iter()
-                .filter(|fact| fact.unit == unit && (fact.place.hosts, fact.place.n) == job);
-            let mut all: Vec<f64> = facts.map(|fact| fact.value).collect();
-            all.sort_by(f64::total_cmp);
-            all.dedup();
-            all
+            values.facts_where(|fact| fact.unit == unit && (fact.place.hosts, fact.place.n) == job)
         };
         write_counts(text, &of("rounds"), 8);
         write_counts(text, &of("messages"), 10);
