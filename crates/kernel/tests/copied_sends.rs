@@ -123,7 +123,7 @@ impl Played {
 #[test]
 fn a_message_that_fits_goes_to_another_host_in_the_first_attempt() {
     let data = vec![7u8; 1 << 16];
-    let mut sends_now = |played: &mut Played, bytes: usize| {
+    let sends_now = |played: &mut Played, bytes: usize| {
         let sent = played.kernel.send_now(played.far, CONTEXT, TAG, data[..bytes].into());
         for _ in 0..9 {
             played.kernel.progress();
