@@ -22,6 +22,8 @@ const WAYS: &[&str] = &[
     "clock_nanosleep",
     "usleep",
     "_mm_pause",
+    // A poll of no descriptor is a sleep.
+    "poll(&mut [],",
 ];
 
 pub(super) fn check(tree: &Tree) -> Vec<Fault> {
@@ -56,6 +58,8 @@ mod tests {
         assert_eq!(faults("crates/host/src/a.rs", "std::thread::sleep(a)"), 1);
         assert_eq!(faults("crates/kernel/src/a.rs", "std::hint::spin_loop()"), 1);
         assert_eq!(faults("crates/host/src/a.rs", "libc::sched_yield()"), 1);
+        assert_eq!(faults("crates/host/src/a.rs", "poll(&mut [], Some(&moment))"), 1);
+        assert_eq!(faults("crates/host/src/a.rs", "poll(&mut [socket], Some(&moment))"), 0);
     }
 
     #[test]
