@@ -71,7 +71,7 @@ pub(super) const EXEMPTIONS: &[Exemption] = &[
         rule: "waiting",
         path: "programs/landeck/src/seeing/mod.rs",
         about: "poll(&mut [],",
-        reason: "`top` and `why --watch` draw again after a while",
+        reason: "`top` draws again after a while",
     },
     Exemption {
         rule: "waiting",
