@@ -1,8 +1,9 @@
-//! Bytes in place of a preamble, a handover, a heartbeat or a request to a relay: they are refused, or they are exactly
-//! what encoding gives back.
+//! Bytes in place of a preamble, a handover, a question at a joining socket, a heartbeat or a request to a relay: they are
+//! refused, or they are exactly what encoding gives back.
 
 #![no_main]
 
+use landeck_groups::door::{Question, Reply};
 use landeck_wire::handover::Handover;
 use landeck_wire::heartbeat::{Envelope, Heartbeat, SEALED_BYTES};
 use landeck_wire::preamble::{PREAMBLE_BYTES, Preamble, code, set_code};
@@ -18,10 +19,9 @@ fuzz_target!(|bytes: &[u8]| {
         set_code(&mut again, &code(first));
         assert_eq!(again, *first, "a decoded preamble encodes to other bytes");
     }
-    if let Ok(message) = Handover::decode(bytes) {
-        let again = message.encode();
-        assert_eq!(Handover::decode(&again), Ok(message), "a message is another one");
-    }
+    is_whole::<Handover>(bytes);
+    is_whole::<Question>(bytes);
+    is_whole::<Reply>(bytes);
     if let Some(clear) = Envelope::decode(bytes) {
         let again = clear.encode();
         assert_eq!(again, bytes[..again.len()], "a decoded datagram encodes to other bytes");
@@ -40,3 +40,9 @@ fuzz_target!(|bytes: &[u8]| {
         assert_eq!(same, request);
     }
 });
+
+fn is_whole<Message: ControlMessage + PartialEq + std::fmt::Debug>(bytes: &[u8]) {
+    if let Ok(message) = Message::decode(bytes) {
+        assert_eq!(Message::decode(&message.encode()), Ok(message), "a message is another one");
+    }
+}
