@@ -52,14 +52,14 @@ mod tests {
     const COMPUTES: &str = "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done";
 
     #[test]
-    fn what_a_child_computed_is_counted_when_it_has_ended() {
+    fn the_time_of_a_child_is_counted_when_it_has_ended() {
         let before = of_children();
         assert!(Command::new("sh").args(["-c", COMPUTES]).status().unwrap().success());
         assert!(of_children() > before, "a child has computed for a while");
     }
 
     #[test]
-    fn what_was_computed_below_a_child_is_counted_before_its_status_is_taken() {
+    fn the_time_below_a_child_is_counted_before_its_status_is_taken() {
         let mut child = Command::new("timeout").args(["60", "sh", "-c", COMPUTES]).spawn().unwrap();
         assert!(below_child(&child) > Duration::ZERO, "its child has computed for a while");
         assert!(child.wait().unwrap().success());

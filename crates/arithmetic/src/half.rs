@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_between_goes_to_the_nearest_and_ties_to_even() {
+    fn a_value_between_two_halves_goes_to_the_nearest_and_ties_to_even() {
         for bits in 0..0x7c00_u16 {
             let (low, high) = (Half(bits).wide(), Half(bits + 1).wide());
             let high = if high.is_infinite() { 65_536.0 } else { high };

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_forgotten_a_board_writes_nothing_to_it() {
+    fn a_member_that_has_forgotten_a_board_writes_nothing_to_it() {
         let (segment, mut boards) = boards(2);
         let mut heap = Heap::of(&segment, 0).unwrap();
         boards[0].claim(7);

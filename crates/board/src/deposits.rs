@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_out_comes_back_in_front() {
+    fn a_deposit_that_is_taken_out_comes_back_in_front() {
         let (mut heap, mut deposits) = (heap(), Deposits::default());
         for (number, bytes) in [(5, 100), (3, 200), (3, 300)] {
             deposits.keep(number, heap.allocate(bytes).unwrap());

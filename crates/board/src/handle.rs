@@ -686,7 +686,7 @@ mod tests {
     const SIGNATURE: u32 = 7;
 
     #[test]
-    fn what_one_lays_down_all_find() {
+    fn a_deposit_of_one_member_is_found_by_all() {
         let (segment, mut boards) = boards(3);
         let begun: Vec<_> = boards.iter_mut().map(|board| board.begin(SIGNATURE)).collect();
         assert!(begun[0].0 == 1 && begun.iter().all(|other| *other == begun[0]));
@@ -737,7 +737,7 @@ mod tests {
     }
 
     #[test]
-    fn who_decides_first_decides_for_all() {
+    fn the_first_member_to_decide_decides_for_all() {
         let (_segment, boards) = boards(2);
         assert_eq!(boards[0].decide(1, Outcome::Failed(1)), Outcome::Failed(1));
         assert_eq!(boards[1].decide(1, Outcome::Done), Outcome::Failed(1));
@@ -748,7 +748,7 @@ mod tests {
     }
 
     #[test]
-    fn who_refuses_refuses_all_that_follows() {
+    fn a_member_that_refuses_a_call_refuses_all_later_ones() {
         let (_segment, mut boards) = boards(2);
         boards[1].refuse(u32::MAX);
         boards[1].refuse(3);

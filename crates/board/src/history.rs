@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_over_is_kept_however_much_that_is() {
+    fn unfinished_calls_are_kept_however_many_they_are() {
         let first = u32::MAX - 5;
         let mut history = History::new(first);
         for after in 0..100 {

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn who_forgets_a_board_that_keeps_something_is_told_and_writes_nothing_more_to_it() {
+    fn a_member_that_forgets_a_board_with_blocks_is_told_and_writes_no_more() {
         for is_asleep in [false, true] {
             let segment = segment_of_two();
             let mut boards = board_that_keeps(&segment);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn who_forgets_a_board_that_keeps_nothing_sleeps_nowhere() {
+    fn a_member_that_forgets_a_board_without_blocks_sleeps_nowhere() {
         let segment = segment_of_two();
         let boards = board_that_keeps(&segment);
         let before = shared_words(&segment);

@@ -48,7 +48,7 @@ macro_rules! conformance_tests {
             both_directions_at_once, many_peers_at_once, full_loses_nothing,
             a_sink_that_holds_stops_only_its_peer, a_held_message_pushes_back,
             a_message_too_long_is_refused, nobody_is_no_peer, an_end_is_noticed,
-            who_leaves_or_dies_is_read_out, what_was_sent_before_a_goodbye_arrives,
+            a_peer_that_leaves_or_dies_is_read_out, messages_sent_before_a_goodbye_arrive,
             a_place_can_be_used_again, the_thorough_look_delivers_and_gives_credit,
             descriptors_wake, unsent_bytes_leave, places_change_nothing
         }
@@ -258,7 +258,7 @@ pub fn an_end_is_noticed<N: Network>() {
 
 /// A peer that says goodbye is read out in the end, as one that ends without a goodbye, whether the others hear it
 /// asleep or awake.
-pub fn who_leaves_or_dies_is_read_out<N: Network>() {
+pub fn a_peer_that_leaves_or_dies_is_read_out<N: Network>() {
     let mut world = World::<N>::new(4);
     for from in 0..4 {
         world.send(from, (from + 1) % 4, 100);
@@ -284,7 +284,7 @@ pub fn who_leaves_or_dies_is_read_out<N: Network>() {
 
 /// Messages sent before a goodbye arrive whole. This holds even if the receiver sends to the peer that has left before
 /// it polls, and if more messages wait than fit.
-pub fn what_was_sent_before_a_goodbye_arrives<N: Network>() {
+pub fn messages_sent_before_a_goodbye_arrive<N: Network>() {
     let mut world = World::<N>::new(3);
     for length in [100, 2_000] {
         world.send(0, 1, length);

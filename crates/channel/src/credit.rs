@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_of_one_flight_halves_the_credit_once() {
+    fn losses_of_one_flight_halve_the_credit_once() {
         let (mut credit, mut now) = (GrowingCredit::default(), Duration::ZERO);
         receive(&mut credit, &mut now, (64 << 20, QUICK), u64::MAX);
         for _ in 0..9 {

@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_message_brings_beyond_its_grant_does_not_count() {
+    fn bytes_of_a_message_beyond_its_grant_do_not_count() {
         let mut grants = credit(&[MIB]);
         assert_eq!(all(&mut grants, AT), [(0, CREDIT_BYTES)]);
         grants.received(0, 2 * CREDIT_BYTES, AT);

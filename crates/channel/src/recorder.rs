@@ -209,7 +209,7 @@ mod tests {
     use crate::loopback::Loopback;
 
     #[test]
-    fn what_passes_is_counted_by_peer_and_kind() {
+    fn messages_are_counted_by_peer_and_kind() {
         let own = Peer(0);
         let mut channel = Recorder::new(Loopback::alone(own, 0));
         let send = |channel: &mut Recorder<Loopback>, to, kind, data: &[u8]| {

@@ -215,7 +215,7 @@ fn a_peer_that_is_not_forgotten_is_noticed() {
 #[should_panic(expected = "lives, and is read out")]
 fn a_living_peer_that_is_read_out_is_noticed() {
     let _watchdog = watchdog();
-    conformance::who_leaves_or_dies_is_read_out::<Endpoints<READS_OUT_THE_LIVING>>();
+    conformance::a_peer_that_leaves_or_dies_is_read_out::<Endpoints<READS_OUT_THE_LIVING>>();
 }
 
 #[test]

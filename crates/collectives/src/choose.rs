@@ -631,7 +631,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_board_has_no_room_for_goes_in_messages() {
+    fn data_that_the_board_has_no_room_for_go_in_messages() {
         let overrides = "allreduce=board".parse().unwrap();
         let settings = Settings { overrides, ..Settings::default() };
         for settings in [Settings::default(), settings] {
@@ -788,7 +788,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hosts_share_costs_as_much_longer() {
+    fn a_network_that_hosts_share_costs_more() {
         let cost = |sharing, operation, way: &str| {
             let facts = of_neighbours(4, 2, sharing);
             let way = way.parse::<crate::preset::Preset>().unwrap().way(operation);
@@ -858,7 +858,7 @@ mod tests {
     }
 
     #[test]
-    fn what_combines_in_order_goes_over_hosts_wherever_their_members_are() {
+    fn ordered_reductions_go_over_hosts_wherever_their_members_are() {
         let ordered = Request { commutative: false, ..Request::new(Operation::AllReduce, 8) };
         let way = |hosts: &[&[u32]], request: &Request| {
             Table::new(over_hosts(hosts)).look_up(request).way.to_string()

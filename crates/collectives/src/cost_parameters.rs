@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_named() {
+    fn an_impossible_cost_parameter_is_named() {
         let mut words = CostParameters::default().to_words();
         words[1] = 0;
         let error = CostParameters::from_words(&words).unwrap_err();

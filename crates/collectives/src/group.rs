@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_left_stays_near() {
+    fn members_left_in_a_smaller_group_keep_their_clusters_and_levels() {
         let levels = vec![vec![0, 0, 1, 1, 1]];
         let group = Group::of_lengths(&[2, 2, 1]).unwrap().with_levels(levels);
         let left = group.among(&[1, 3, 4]).unwrap();
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_division_is_named() {
+    fn an_impossible_division_of_a_group_is_named() {
         assert_eq!(Group::whole(0), Err(GroupError::Empty));
         assert_eq!(Group::divided(3, 0), Err(GroupError::Empty));
         assert_eq!(Group::of(vec![vec![0], vec![]]), Err(GroupError::EmptyCluster { cluster: 1 }));

@@ -237,7 +237,7 @@ mod tests {
     /// For any two sets of members, the values held of their union depend only on the union, not on how it came about.
     /// So a reduction by any tree ends with the same values.
     #[test]
-    fn what_is_held_of_a_set_does_not_depend_on_how_it_came_together() {
+    fn values_held_of_a_set_do_not_depend_on_how_it_came_together() {
         let output = Cells::new(Store::Output, 0, 1);
         let sets = 1u32 << SIZE;
         for order in [Order::Canonical, Order::Late] {

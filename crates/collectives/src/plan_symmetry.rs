@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_the_same_from_its_own_place_is_alike() {
+    fn members_that_do_the_same_from_their_own_places_are_alike() {
         let cells = |first, count| vec![Cells::new(Store::Output, first, count)];
         let mut likeness = PlanSymmetry::new(5, true);
         for member in 0..5 {

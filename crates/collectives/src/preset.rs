@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_explained() {
+    fn an_unknown_architecture_is_explained() {
         for (text, words) in [
             ("dasy", "\"dasy\" (did you mean \"daisy\"?); there are flat, pipeline, daisy,"),
             ("star", "there is no architecture \"star\"; there are flat"),

@@ -533,7 +533,7 @@ mod tests {
     }
 
     #[test]
-    fn who_relays_waits_for_what_it_relays() {
+    fn a_member_that_relays_data_waits_for_them() {
         let mut chain = program(3);
         chain.message(0, 1, vec![OUTPUT], vec![OUTPUT]);
         chain.message(1, 2, vec![OUTPUT], vec![OUTPUT]);
@@ -588,7 +588,7 @@ mod tests {
     }
 
     #[test]
-    fn who_touches_a_part_of_what_was_touched_waits_for_that() {
+    fn a_step_waits_for_earlier_steps_that_touch_part_of_its_cells() {
         let cells = |first, count| Cells::new(Store::Output, first, count);
         let mut two = program(2);
         two.message(1, 0, vec![cells(2, 4)], vec![cells(2, 4)]);

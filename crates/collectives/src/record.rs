@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_version_has_measured_is_passed_over() {
+    fn figures_of_an_earlier_version_are_passed_over() {
         let text = record().to_string() + "crowd_switch_ps = 1900000\nturn_ps = 1400000 # two\n";
         assert_eq!(text.parse(), Ok(record()));
     }

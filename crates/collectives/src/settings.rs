@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_named() {
+    fn an_unknown_operation_or_architecture_is_named() {
         for (text, word) in [
             ("reduction=flat", "no operation \"reduction\"; there are barrier, broadcast"),
             ("allreduce=star", "no architecture \"star\""),

@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_a_group_is_named_by_that() {
+    fn a_call_that_makes_a_group_is_named_split_or_duplicate() {
         let gathered = Signature::new(3, Operation::AllGather, 0);
         let [split, duplicate] =
             [Making::Split, Making::Duplicate].map(|making| gathered.making(making));

@@ -213,7 +213,7 @@ fn a_block_read_before_anything_is_there() {
 }
 
 #[test]
-fn what_is_told_twice() {
+fn a_value_told_twice_is_a_fault() {
     let result = written(&BROADCAST, 2, |program| {
         program.message(0, 1, vec![OUTPUT], vec![OUTPUT]);
         program.message(0, 1, vec![OUTPUT], vec![OUTPUT]);
@@ -223,7 +223,7 @@ fn what_is_told_twice() {
 }
 
 #[test]
-fn what_is_counted_twice() {
+fn a_contribution_counted_twice_is_a_fault() {
     let result = written(&REDUCE, 2, |program| {
         program.message(1, 0, vec![INPUT], vec![OUTPUT]);
         program.combine(0, INPUT, OUTPUT, OUTPUT);
@@ -233,7 +233,7 @@ fn what_is_counted_twice() {
 }
 
 #[test]
-fn what_is_combined_too_early() {
+fn a_value_combined_too_early_is_a_fault() {
     let early = flat_chain(Order::Canonical);
     let task = Task { order: Order::Late, ..REDUCE };
     let value = "block 0 of (1 2)".to_owned();
@@ -316,7 +316,7 @@ fn deposits() {
 }
 
 #[test]
-fn what_nobody_offers() {
+fn a_block_that_nobody_offers_is_a_fault() {
     let task = Task::new(Operation::Scatter);
     let fault = broken(&task, on_board(&task, BoardStyle::Each), |plans| {
         let cells = Cells::new(Store::Input, 0, 3);
@@ -407,7 +407,7 @@ fn a_part_that_is_written_while_others_combine_or_read_it() {
 }
 
 #[test]
-fn who_waits_at_the_board() {
+fn members_that_wait_at_the_board_for_ever_are_a_fault() {
     let fault = broken(&ALL_REDUCE, on_board(&ALL_REDUCE, BoardStyle::Together), |plans| {
         plans[2].steps.clear();
     });

@@ -134,7 +134,7 @@ fn plans_do_not_depend_on_how_many_are_made_at_once() {
 }
 
 #[test]
-fn who_plays_the_same_part_has_one_plan() {
+fn members_that_play_the_same_part_have_one_plan() {
     let kin = |operation, name: &str, size| {
         let way = name.parse::<Preset>().unwrap().way(operation);
         let group = Group::whole(size).unwrap();

@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_is_named() {
+    fn a_difference_between_hosts_is_named() {
         let here = HostFacts::here();
         let refused = |theirs: HostFacts| here.admits("b", &theirs).unwrap_err().to_string();
         let order = match here.byte_order {

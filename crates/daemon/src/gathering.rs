@@ -530,7 +530,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_reached_is_told_with_its_cure() {
+    fn a_host_that_is_not_reached_is_named_with_a_cure() {
         assert!(not_reached("b", false).starts_with("host b: its daemon has started"));
         let so_far = not_reached_so_far("b", "10.0.0.2:40000: no answer");
         assert!(

@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_given_up_is_remembered_until_there_is_a_trunk() {
+    fn a_trunk_that_was_given_up_is_remembered_until_there_is_one() {
         let mut link = link(&["10.0.0.1:1"]);
         link.want(at(0));
         assert!(!link.was_given_up(at(1_000), at(0)));

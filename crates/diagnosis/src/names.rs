@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_the_slot_of_another_is_not_called_like_that() {
+    fn a_process_in_the_slot_of_another_is_not_called_like_that_one() {
         let record =
             |incarnation, replaces| SlotRecord { incarnation, replaces, ..SlotRecord::default() };
         let again = |number| record(2, Some(Replaced { rank: 7, number }));

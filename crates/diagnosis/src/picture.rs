@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_process_does_has_one_word() {
+    fn every_activity_of_a_process_has_one_word() {
         let of = |operation, activity| member(operation, activity).doing();
         assert_eq!(of(Operation::None, Activity::Runs), Doing::Run);
         assert_eq!(of(Operation::None, Activity::Sleeps), Doing::Wait);

@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_gone_does_not_come() {
+    fn a_process_that_is_gone_does_not_come() {
         let barrier = [all(&[1, 2, 3]), Dead, Left, Runs];
         assert_eq!(of(&barrier), Verdict::Gone { whom: vec![1, 2], waiting: vec![0] });
         let both = [all(&[1, 2]), Dead, Stopped];
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_in_the_picture_may_come() {
+    fn a_process_that_is_not_in_the_picture_may_come() {
         let others = Conduct::Waits(Needs::Others);
         assert_eq!(of(&[others.clone(), one(0)]), Verdict::Elsewhere(vec![0, 1]));
         assert_eq!(of(&[one(77), all(&[])]), Verdict::Elsewhere(vec![0, 1]));

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_short_is_not_read() {
+    fn an_input_that_is_too_short_is_not_read() {
         let (mut combiner, mut result) = (Combiner::default(), [0; 16]);
         let source = |_| -> Result<Bytes<'_>, CombineError> { Ok(Bytes::from(&[0u8; 8][..])) };
         let error = combiner.combine_to_slice(&sum(), 2, source, &mut result).unwrap_err();

@@ -708,7 +708,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_where_roots_move_on_has_a_place_in_their_order() {
+    fn a_member_that_waits_where_roots_move_on_has_a_place_in_their_order() {
         let plan = SegmentPlan { guests: 0, cpus: 2, ..SegmentPlan::new(1, 5) };
         let segment = Segment::local(&plan);
         let lines: Vec<_> =
@@ -769,7 +769,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_no_memory_for_its_data_is_not_waited_for_by_those_who_count() {
+    fn counting_members_do_not_wait_for_one_without_memory_for_its_data() {
         let segment = Segment::local(&SegmentPlan { guests: 0, ..SegmentPlan::new(1, 2) });
         let lines = [0, 1].map(|slot| LinesPlace::of_world(segment.plan(), slot));
         let open = |own| Board::open(&segment, segment.plan().world_board(), &lines, own).unwrap();
@@ -790,7 +790,7 @@ mod tests {
     }
 
     #[test]
-    fn who_never_came_and_finds_the_group_broken_refuses() {
+    fn a_member_that_never_came_and_finds_the_group_broken_refuses() {
         let segment = Segment::local(&SegmentPlan { guests: 0, ..SegmentPlan::new(1, 2) });
         let lines = [0, 1].map(|slot| LinesPlace::of_world(segment.plan(), slot));
         let mut board = Board::open(&segment, segment.plan().world_board(), &lines, 0).unwrap();

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_gives_beside_the_board_another_takes() {
+    fn blocks_given_beside_the_board_are_the_blocks_taken_there() {
         use Operation::{AllGather, AllToAll, Gather, Scatter};
         let memory = vec![0u8; 1000];
         for (operation, in_place) in [

@@ -689,7 +689,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_the_first_world_makes_room_unless_somebody_needs_what_it_left() {
+    fn a_process_leaving_the_first_world_makes_room_unless_its_slot_is_needed() {
         let mut membership = membership(OnFailure::Notify);
         (3..5).for_each(|slot| assert_eq!(asked(&mut membership, None), Ok((slot, 1))));
         membership.handle(NOW, ended(1, 0, Presence::Finalized));
@@ -796,7 +796,7 @@ mod tests {
     }
 
     #[test]
-    fn who_cannot_be_started_again_is_missed_where_that_was_asked_for() {
+    fn a_process_that_may_not_start_again_is_missed_where_options_say_so() {
         let mut membership = supervised(0, false);
         let out = membership.handle(NOW, ended(1, 9, Presence::Attached));
         assert!(out.contains(&Output::Kill { slot: Slot(1) }) && membership.is_running());

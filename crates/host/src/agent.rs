@@ -574,7 +574,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_nothing_is_sent_away() {
+    fn a_process_that_asks_nothing_is_sent_away() {
         let _watchdog = limited();
         let segment = segment(1);
         let _agent = serve_in_thread(&segment, 0, None).unwrap();

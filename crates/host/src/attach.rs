@@ -773,7 +773,7 @@ mod tests {
     }
 
     #[test]
-    fn who_makes_a_segment_asks_for_settings() {
+    fn a_process_that_makes_a_segment_asks_for_settings() {
         let _watchdog = Watchdog::start(LIMIT);
         let first = alone(|| Ok([7; SETTINGS_WORDS])).unwrap();
         assert_eq!(first.segment.plan().settings, [7; SETTINGS_WORDS]);

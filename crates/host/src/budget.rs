@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_named() {
+    fn a_segment_that_does_not_fit_is_named() {
         let limits = Limits { file_bytes: Some(1 << 20), ..Limits::default() };
         let error = fit_segment(plan(1, 4), limits).unwrap_err().to_string();
         assert!(error.contains("file size is 1.0 MiB") && error.contains("ulimit -f"), "{error}");

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_alone_is_let_alone() {
+    fn a_process_that_is_alone_is_let_alone() {
         assert_eq!(outcome(&[]), Ok(()));
         assert_eq!(outcome(&[("PMI_SIZE", "1"), ("PMI_RANK", "0")]), Ok(()));
         assert_eq!(outcome(&[("SLURM_STEP_NUM_TASKS", "1"), ("SLURM_PROCID", "0")]), Ok(()));

@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_directory_is_called_that() {
+    fn a_path_that_is_no_directory_is_called_that() {
         let error = make_directory(Path::new("/dev/null")).unwrap_err().to_string();
         assert!(error.starts_with("this is no directory"), "{error}");
         assert!(make_directory(Path::new("/dev")).is_ok());

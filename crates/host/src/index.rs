@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_killed_jobs_left_is_removed_by_who_looks_and_by_who_comes() {
+    fn entries_of_killed_jobs_are_removed_at_each_look_and_each_new_job() {
         let place = Place::new("left");
         let index = Index::at(place.0.join("landeck")).unwrap();
         let kill = |host| {

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_descriptor_is_refused() {
+    fn a_number_that_is_no_descriptor_is_refused() {
         for number in ["", "-1", "2", "seven", "99999999999"] {
             assert!(matches!(take(number, |_| true), Err(InheritError::NotANumber(_))), "{number}");
         }

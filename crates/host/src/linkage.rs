@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_program_is_linked_with_nothing() {
+    fn a_file_that_is_no_program_is_linked_with_nothing() {
         assert_eq!(of_bytes("script", b"#!/bin/sh\n"), None);
         assert_eq!(needed(Path::new("/dev/null")), None);
         let whole = elf(&["libmpi.so.40"]);

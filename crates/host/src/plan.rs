@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_found_before_anything_starts() {
+    fn a_missing_program_or_folder_is_found_before_anything_starts() {
         let code = |launch: &Launch| Plan::new(launch).unwrap_err().exit_code();
         assert_eq!(code(&launch(&[("no-such-program", Some(1))])), 127);
         assert_eq!(code(&launch(&[("/etc/passwd", Some(1))])), 126);

@@ -426,7 +426,7 @@ The other 3 processes were ended (--on-failure abort). Exit code 139.
     }
 
     #[test]
-    fn what_is_not_known_is_left_out() {
+    fn unknown_facts_are_left_out_of_a_report() {
         let report = FailureReport {
             who: Who { rank: 0, processes: 1, ..WHO },
             failure: Failure::Code(3),

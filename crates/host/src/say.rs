@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_loses_its_middle() {
+    fn a_text_that_is_too_long_loses_its_middle() {
         assert_eq!(shortened("whole", 5), "whole");
         assert_eq!(shortened("0123456789", 4), "01 [6 bytes left out] 89");
         // No character is cut in two.

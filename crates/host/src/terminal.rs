@@ -42,7 +42,7 @@ mod tests {
     use std::os::fd::AsFd;
 
     #[test]
-    fn what_is_written_comes_out_unchanged() {
+    fn text_written_to_a_terminal_comes_out_unchanged() {
         let Ok((real, _other_end)) = open(io::stdin().as_fd()) else { return };
         let (ours, theirs) = open(real.as_fd()).unwrap();
         assert!(rustix::termios::isatty(&theirs));

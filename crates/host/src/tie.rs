@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_ends_nothing() {
+    fn a_process_that_leaves_ends_nothing() {
         let (_watchdog, segment, agent, tie) = tied();
         drop(tie);
         assert_eq!(segment.job_state(), JobState::Running);

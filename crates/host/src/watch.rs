@@ -84,7 +84,7 @@ mod tests {
     const AT_ONCE: Option<Duration> = Some(Duration::ZERO);
 
     #[test]
-    fn what_is_ready_is_named() {
+    fn a_descriptor_that_is_ready_is_named() {
         let (reader, writer) = pipe().unwrap();
         let mut watch = Watch::new().unwrap();
         watch.set(7, &reader, EventFlags::IN).unwrap();

@@ -47,9 +47,9 @@ const SCENARIOS: [(&str, fn()); 31] = [
         "attached_processes_are_judged_by_their_goodbye",
         attached_processes_are_judged_by_their_goodbye,
     ),
-    ("what_cannot_start_is_named", what_cannot_start_is_named),
+    ("a_program_that_cannot_start_is_named", a_program_that_cannot_start_is_named),
     ("a_failure_ends_the_others", a_failure_ends_the_others),
-    ("who_does_not_end_is_killed", who_does_not_end_is_killed),
+    ("a_process_that_does_not_end_is_killed", a_process_that_does_not_end_is_killed),
     ("notify_lets_the_others_go_on", notify_lets_the_others_go_on),
     ("a_death_stands_in_the_segment_at_once", a_death_stands_in_the_segment_at_once),
     ("a_stopped_process_is_shown", a_stopped_process_is_shown),
@@ -74,7 +74,10 @@ const SCENARIOS: [(&str, fn()); 31] = [
     ("a_new_start_that_fails_is_tried_again", a_new_start_that_fails_is_tried_again),
     ("random_kills_are_made_good", random_kills_are_made_good),
     ("a_death_below_a_shell_is_seen_at_once", a_death_below_a_shell_is_seen_at_once),
-    ("a_process_that_has_left_below_a_shell_is_no_loss", who_has_left_below_a_shell_is_no_loss),
+    (
+        "a_process_that_has_left_below_a_shell_is_no_loss",
+        a_process_that_has_left_below_a_shell_is_no_loss,
+    ),
     ("an_abort_ends_the_job_under_every_policy", an_abort_ends_the_job_under_every_policy),
     ("closed_streams_stay_closed", closed_streams_stay_closed),
     ("a_guests_death_frees_its_slot", a_guests_death_frees_its_slot),
@@ -209,7 +212,7 @@ fn a_death_below_a_shell_is_seen_at_once() {
     }
 }
 
-fn who_has_left_below_a_shell_is_no_loss() {
+fn a_process_that_has_left_below_a_shell_is_no_loss() {
     let leaves = below_a_shell("leave", "echo gone; read line; exit 5");
     let mut job = Job::start(OnFailure::Notify, &[&leaves]);
     assert_eq!(job.read_lines(2)[1], "gone");
@@ -256,7 +259,7 @@ fn closed_streams_stay_closed() {
     }
 }
 
-fn what_cannot_start_is_named() {
+fn a_program_that_cannot_start_is_named() {
     let mut order = order(OnFailure::Abort, &["sleep 300", "true", "sleep 300"]);
     order.starts[1].image.program = c"/nowhere/program".into();
     let mut job = Job::with(order);
@@ -284,7 +287,7 @@ fn a_failure_ends_the_others() {
     }
 }
 
-fn who_does_not_end_is_killed() {
+fn a_process_that_does_not_end_is_killed() {
     let stubborn = "trap '' TERM; echo ready; while :; do sleep 300; done";
     let mut job = Job::start(OnFailure::Abort, &[stubborn, "sleep 300"]);
     job.read_lines(1);

@@ -47,7 +47,7 @@ const SCENARIOS: [(&str, fn()); 12] = [
     ("output_waits_for_credit", output_waits_for_credit),
     ("a_closed_stream_is_noticed", a_closed_stream_is_noticed),
     ("commands_are_obeyed", commands_are_obeyed),
-    ("what_is_missing_is_named", what_is_missing_is_named),
+    ("a_missing_program_or_folder_is_named", a_missing_program_or_folder_is_named),
     ("a_killed_server_leaves_nothing", a_killed_server_leaves_nothing),
     ("a_killed_guardian_is_told", a_killed_guardian_is_told),
     ("a_killed_driver_leaves_nothing", a_killed_driver_leaves_nothing),
@@ -384,7 +384,7 @@ fn commands_are_obeyed() {
     assert_eq!(driver.end(0), Some(Some(Failure::Signal(libc::SIGKILL))));
 }
 
-fn what_is_missing_is_named() {
+fn a_missing_program_or_folder_is_named() {
     let refused = |change: fn(&mut JobSpec)| {
         let mut job = spec(OnFailure::Abort, &["true"]);
         change(&mut job);

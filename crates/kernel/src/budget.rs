@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_expected_is_looked_for() {
+    fn an_expected_message_is_looked_for() {
         let mut budget = NetworkBudget::default();
         budget.expect(Interest::Perhaps);
         assert_eq!(due(&mut budget, 10 * LOOKS_FOR_ANY, true), 10);

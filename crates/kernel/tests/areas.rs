@@ -47,7 +47,7 @@ fn joined_areas_are_one_message() {
 }
 
 #[test]
-fn what_is_copied_into_a_shorter_area_is_cut() {
+fn a_copy_into_a_shorter_area_is_cut() {
     let source = [5, 6, 7, 8, 9, 10];
     let mut target = [0u8; 4];
     // SAFETY: nothing else uses the target meanwhile.

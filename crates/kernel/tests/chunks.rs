@@ -279,7 +279,7 @@ fn messages_that_wait_in_their_buffers_keep_no_later_one_waiting() {
 }
 
 #[test]
-fn what_nobody_receives_leaves_its_buffers() {
+fn a_message_that_nobody_receives_leaves_its_buffers() {
     let _watchdog = watchdog();
     let mut hosts = Hosts::new(TokenWish::SEGMENTATION);
     let (data, memory) = (pattern(1 << 20, 1), vec![0; 1 << 20]);

@@ -158,7 +158,7 @@ fn a_receiver_that_never_receives_bounds_the_sender_and_loses_nothing() {
 }
 
 #[test]
-fn what_is_tried_is_sent_whole_or_not_at_all() {
+fn a_message_that_is_tried_is_sent_whole_or_not_at_all() {
     let _watchdog = Watchdog::start(Duration::from_secs(200));
     for length in [8, 10_000, 1_000_000] {
         let segment = segment(2);
@@ -308,7 +308,7 @@ fn a_message_in_a_cell_is_answered_in_it() {
 }
 
 #[test]
-fn who_has_no_cell_sends_without_one_in_order() {
+fn a_sender_that_has_no_cell_sends_without_one_in_order() {
     let _watchdog = Watchdog::start(Duration::from_secs(200));
     let segment = segment(2);
     let (mut both, cells) = (kernels(&segment, 2), segment.plan().cells_each());
@@ -400,7 +400,7 @@ fn cells_that_cannot_be_are_named_and_harm_nobody() {
 }
 
 #[test]
-fn who_dies_while_it_fills_a_cell_is_told_of() {
+fn a_sender_that_dies_while_it_fills_a_cell_is_told_of() {
     let _watchdog = Watchdog::start(Duration::from_secs(200));
     for is_posted in [true, false] {
         let segment = segment(2);
@@ -428,7 +428,7 @@ fn who_dies_while_it_fills_a_cell_is_told_of() {
 
 /// Checks that a process does not wait for a death that no membership would report: its own.
 #[test]
-fn what_a_process_seems_not_to_have_sent_to_itself_is_not_waited_for() {
+fn a_message_seemingly_not_sent_to_oneself_is_not_waited_for() {
     let _watchdog = Watchdog::start(Duration::from_secs(200));
     // One process alone has no cells.
     let segment = segment(2);
@@ -751,7 +751,7 @@ fn put_far(segment: &Segment, peer: Peer, state: SlotState) {
 
 /// The far record says how a process ended, and nothing that it sent is overtaken by that.
 #[test]
-fn who_has_left_over_a_network_is_told_from_who_has_died() {
+fn a_peer_that_left_over_a_network_is_told_from_one_that_died() {
     let _watchdog = Watchdog::start(Duration::from_secs(200));
     for is_recorded_first in [false, true] {
         let (segment, wires) = (segment(1), Wires::new(1 << 16));

@@ -142,7 +142,7 @@ fn a_message_that_is_held_is_nobody_elses() {
 }
 
 #[test]
-fn what_is_held_and_given_up_takes_no_room() {
+fn a_message_that_is_held_and_given_up_takes_no_room() {
     let _watchdog = Watchdog::start(Duration::from_secs(200));
     let mut both = both();
     let data = pattern(100_000);

@@ -297,7 +297,7 @@ fn into_zero(values: &[u8]) {
 }
 
 #[test]
-fn what_a_send_leaves_behind_is_never_received() {
+fn the_rest_of_an_abandoned_send_is_never_received() {
     let _alone = alone();
     let segment = segment();
     let mut both = [0, 1].map(|slot| kernel(&segment, slot));

@@ -253,7 +253,7 @@ fn a_receive_that_was_posted_meanwhile_gets_it() {
 }
 
 #[test]
-fn who_stops_for_good_fails_the_next_receive_when_it_is_gone() {
+fn a_sender_that_stops_for_good_fails_the_next_receive_when_it_is_gone() {
     let _watchdog = Watchdog::start(Duration::from_secs(200));
     for path in PATHS {
         for is_asked_before in [false, true] {

@@ -96,7 +96,7 @@ fn transfers_in_the_middle_end_on_both_sides_and_give_back_what_they_took() {
 }
 
 #[test]
-fn what_arrives_in_a_revoked_context_is_not_kept() {
+fn a_message_in_a_revoked_context_is_not_kept() {
     let _watchdog = Watchdog::start(Duration::from_secs(200));
     let (_segment, [mut sender, mut receiver], board) = two();
     let data = vec![5u8; 100_000];

@@ -66,7 +66,7 @@ fn is_death(failure: &Failure) -> bool {
 }
 
 #[test]
-fn who_waits_for_the_last_process_is_told_though_its_end_was_not_seen() {
+fn a_receive_from_the_last_process_is_told_though_its_end_was_not_seen() {
     let (segment, mut end) = begun();
     let place = [0; 4];
     let of_it = end.receive(from(Some(SLOT), OLD), area(&place));
@@ -80,7 +80,7 @@ fn who_waits_for_the_last_process_is_told_though_its_end_was_not_seen() {
 }
 
 #[test]
-fn what_is_said_to_the_last_process_does_not_reach_the_next_one() {
+fn a_message_to_the_last_process_does_not_reach_the_next_one() {
     let (segment, mut end) = begun();
     tell(&segment, 1, SlotState::Dead);
     end.refresh();
@@ -129,7 +129,7 @@ fn the_next_process_is_not_broken_because_the_last_one_was() {
 }
 
 #[test]
-fn what_was_lent_to_the_last_process_comes_back_though_its_end_was_not_seen() {
+fn a_block_lent_to_the_last_process_comes_back_though_its_end_was_not_seen() {
     let (segment, mut end) = begun();
     // Too long for a ring and for a cell.
     let data = [5; 200_000];
@@ -267,7 +267,7 @@ fn a_process_that_comes_back_is_another_member_and_has_its_memory_still() {
 }
 
 #[test]
-fn who_has_left_is_waited_for_only_where_it_may_come_again() {
+fn a_process_that_has_left_is_waited_for_only_where_it_may_come_again() {
     const NAMES: u32 = 9;
     let (segment, mut end) = begun();
     end.wait_for_leavers_in(NAMES);

@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_named() {
+    fn an_array_that_does_not_fit_is_named() {
         let axis = |size, distribution, processes| Axis { size, distribution, processes };
         let described = |axes: &[Axis], grid| {
             let result = Layout::distributed(axes, Order::LastFastest, grid, &integer());

@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_narrower_format_does_not_have_is_rounded() {
+    fn bits_that_the_narrower_format_does_not_have_are_rounded() {
         let decoded = |number: u128| {
             let mut target = [0u8; 16];
             extended_of(number, &mut target);

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_named() {
+    fn a_layout_that_is_too_large_is_named() {
         let huge = Layout::elements(Kind::BYTE, 1 << 62).unwrap();
         let error = Layout::contiguous(2, &huge).unwrap_err();
         assert_eq!(error, LayoutError::TooLarge { what: "the size" });

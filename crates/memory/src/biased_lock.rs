@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_second_waits_for_the_favourite() {
+    fn a_thread_that_comes_second_waits_for_the_favourite() {
         let _watchdog = Watchdog::start(Duration::from_secs(200));
         for _ in 0..20 {
             let lock = Arc::new(with_favourite(1));
@@ -269,7 +269,7 @@ mod model {
     /// Of two others that want locks of one favour, the one that comes second may find it ended while the
     /// first is still at its barrier.
     #[test]
-    fn who_finds_a_favour_ended_is_not_inside_with_the_favourite_in_any_schedule() {
+    fn a_thread_that_finds_a_bias_ended_is_inside_alone_in_any_schedule() {
         crate::sync::model(|| {
             let favour = std::sync::Arc::new(Bias::of(Some(1)));
             let counter = || {

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_child_writes_to_a_segment_stays_in_it() {
+    fn writes_of_a_child_to_a_segment_stay_in_the_child() {
         let plan = SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(1, 2) };
         let segment = Segment::create(&plan).unwrap();
         segment.keep_from_children();

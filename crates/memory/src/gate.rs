@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_turned_away_leaves_the_gate_as_it_is() {
+    fn a_thread_that_is_turned_away_leaves_the_gate_as_it_is() {
         for mode in [ThreadMode::Single, ThreadMode::Multiple] {
             let gate = Gate::new(mode, ());
             let entry = gate.try_enter().unwrap();
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_favoured_does_not_come_in_beside_the_favourite() {
+    fn a_thread_that_is_not_favoured_does_not_come_in_beside_the_favourite() {
         let gate = Gate::new(ThreadMode::Multiple, ());
         let entry = gate.enter_in_turn().unwrap();
         let comes_in = || gate.try_enter_in_turn().unwrap().is_some();

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_write_is_read_only_and_all_else_is_not() {
+    fn memory_that_only_others_write_is_read_only_and_all_else_is_not() {
         let made = Segment::create(&plan()).unwrap();
         let segment = attached(&made);
         for own in [1, 2, 0, 3] {
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_opened_is_writable_until_nobody_has_it_open() {
+    fn pages_that_are_opened_are_writable_until_nobody_has_them_open() {
         let made = Segment::create(&plan()).unwrap();
         let segment = attached(&made);
         segment.harden(1).unwrap();
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_only_shows_what_its_writer_writes() {
+    fn read_only_memory_shows_its_writers_stores() {
         let made = Segment::create(&plan()).unwrap();
         let segment = attached(&made);
         segment.harden(1).unwrap();

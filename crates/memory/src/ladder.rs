@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_probe_finds_counts_more_than_the_plan() {
+    fn the_result_of_a_probe_counts_more_than_the_plan() {
         let mut hogged = Ladder::new(false, 0, Patience::ONE);
         assert_eq!(hogged.step(PROBE_EVERY_NS), Step::Yield);
         for _ in 0..YIELDS_OVERSUBSCRIBED {

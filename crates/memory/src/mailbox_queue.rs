@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn who_finds_it_full_of_all_but_what_is_reserved_is_told_when_it_is_empty() {
+    fn a_sender_that_finds_no_slot_but_reserved_ones_is_told_of_an_empty_queue() {
         let (mut receiver, mut senders) = queue(16, 1);
         let retrieve_all = |receiver: &mut MailboxReceiver| {
             let mut told = Vec::new();
@@ -533,7 +533,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_have_finished_an_earlier_post_meanwhile_is_waited_for() {
+    fn a_sender_that_may_have_finished_an_earlier_post_is_waited_for() {
         let (mut receiver, senders) = queue(8, 2);
         let [mut first, mut other] = <[_; 2]>::try_from(senders).ok().unwrap();
         let claimed = first.claim(0).unwrap();
@@ -551,7 +551,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_while_a_look_goes_behind_free_slots_is_found_in_its_order() {
+    fn a_post_that_comes_behind_a_look_is_found_in_its_order() {
         for late in 0..3 {
             let (mut receiver, mut senders) = queue(8, 1);
             let mut sender = senders.remove(0);
@@ -574,7 +574,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_is_left_there_and_looked_past() {
+    fn a_post_that_is_held_is_left_there_and_looked_past() {
         let (mut receiver, mut senders) = queue(8, 2);
         for (which, head) in [(0, 10), (0, 11), (1, 20)] {
             senders[which].post(head, 0, Bytes::EMPTY).unwrap();

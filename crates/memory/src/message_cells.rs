@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_none_says_so_and_what_nobody_heard_of_comes_back() {
+    fn a_process_without_cells_says_so_and_an_unannounced_cell_comes_back() {
         let segment = segment(3);
         let mut cells = MessageCells::of(&segment, 2);
         let filling = cells.begin(Bytes::from(&[7; 9][..])).unwrap();

@@ -164,7 +164,7 @@ mod tests {
     use std::sync::atomic::Ordering;
 
     #[test]
-    fn what_one_writes_the_other_reads() {
+    fn data_written_through_one_mapping_are_read_through_another() {
         let file = file(100).unwrap();
         let [one, other] = [(); 2].map(|()| SharedArea::map(&file, 100).unwrap());
         one.write(90, &[7u16, 8]).unwrap();

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_to_come_finds_the_first_world_as_it_was_left() {
+    fn a_process_that_is_to_come_finds_the_first_world_as_it_was_left() {
         let all = all();
         all[1].set_presence(1, Presence::NotAttached);
         let since = depart(&all[0], 2);

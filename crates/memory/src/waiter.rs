@@ -647,7 +647,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_ready_at_once() {
+    fn a_condition_that_holds_is_ready_at_once() {
         let segment = segment(2, 2);
         let flag = AtomicBool::new(true);
         assert_eq!(Waiter::new(&segment, 0).wait(&mut Flag(&flag, &segment), None), End::Ready);

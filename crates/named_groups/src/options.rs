@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn impossible_options_are_refused() {
         let default = GroupOptions::default();
         for wrong in [
             default.minimum(1025),

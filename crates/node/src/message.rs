@@ -667,7 +667,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_packed_is_unpacked_in_pieces_of_any_length() {
+    fn packed_values_are_unpacked_in_pieces_of_any_length() {
         let mut message = Message::new();
         for value in 0..10u16 {
             message.pack(&[value]);

@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_is_there_and_told() {
+    fn data_put_into_a_region_are_there_and_notified() {
         let segment = segment();
         let mut heap = Heap::of(&segment, 1).unwrap();
         let region = region(&segment, &mut heap, 1000, 5);

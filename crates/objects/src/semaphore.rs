@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn who_dies_between_two_steps_is_helped() {
+    fn a_process_that_dies_between_two_steps_is_helped() {
         let segment = segment();
         let views = views(&segment, 1);
         let seen = views[1].settled();
@@ -502,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_none() {
+    fn an_impossible_semaphore_is_not_opened() {
         let segment = segment();
         let file = shared_area::file(64).unwrap();
         let area = SharedArea::map(&file, 64).unwrap();

@@ -538,7 +538,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_on_a_processor_has_fetched_is_near_for_the_others() {
+    fn data_fetched_by_one_member_are_near_for_others_on_its_processor() {
         let CostParameters { line_ps, deposit_ps, one_copy_kib_ps, local_copy_kib_ps, .. } =
             CostParameters::default();
         assert_eq!(board(2).line_ps, line_ps);
@@ -583,7 +583,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_combined_for_oneself_is_fetched_and_what_is_combined_for_all_is_not() {
+    fn data_combined_for_one_member_are_fetched_and_for_all_are_not() {
         let CostParameters { line_ps, deposit_ps, reduction_kib_ps, .. } =
             CostParameters::default();
         let fetched_kib_ps = board(4).fetched_reduction_kib_ps;
@@ -600,7 +600,7 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_in_pieces_copies_the_last_one_when_it_is_there() {
+    fn a_member_that_takes_in_pieces_copies_the_last_one_when_it_is_there() {
         let bytes = 4 * TOLD_BYTES;
         assert_eq!(Board::first_piece_ps(bytes, 1_000), Some(250));
         assert_eq!(Board::first_piece_ps(TOLD_BYTES, 1_000), None, "one piece");
@@ -643,7 +643,7 @@ mod tests {
     }
 
     #[test]
-    fn what_all_combine_goes_in_pieces() {
+    fn data_that_all_members_combine_go_in_pieces() {
         let mut board = board(4);
         let mut pieces = Vec::new();
         let rates = rates();
@@ -665,7 +665,7 @@ mod tests {
     }
 
     #[test]
-    fn who_lays_down_blocks_for_others_keeps_its_own() {
+    fn a_member_that_lays_down_blocks_for_others_keeps_its_own() {
         let deeds = deeds_of(Operation::AllToAll, 1024);
         let deed = *deeds.iter().find(|deed| matches!(deed, SimStep::Deposit { .. })).unwrap();
         let figures = CostParameters::default();

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_several_take_is_fetched_once() {
+    fn data_that_several_members_take_are_fetched_once() {
         // 64 MiB go round in all, half of a MiB in a turn, and each byte is taken four times.
         let here = touched(64 * MIB, 0, 0, 1024);
         let all = touched(64 * MIB, 256, 256, 1024);

@@ -769,7 +769,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_equal_is_kept_once() {
+    fn equal_plans_are_kept_once() {
         let kept = |operation, name: &str, size: u32, bytes, room_bytes| {
             let way = name.parse::<Preset>().unwrap().way(operation);
             let (task, group) = (Task::new(operation), Group::whole(size).unwrap());
@@ -787,7 +787,7 @@ mod tests {
     }
 
     #[test]
-    fn who_passes_on_what_others_bring_keeps_it_in_memory_of_its_own() {
+    fn a_member_that_passes_on_data_keeps_them_in_memory_of_its_own() {
         let of = |operation, name: &str| {
             let way = name.parse::<Preset>().unwrap().way(operation);
             let group = Group::whole(4).unwrap();

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_past_is_forgotten() {
+    fn past_arrivals_are_forgotten() {
         let mut chance = chance(0, 1, 0);
         for number in 0..100_000 {
             let now = Time::from_ps(10 * u64::from(number));

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_goes_round_once_wherever_it_was_laid_down() {
+    fn taken_data_go_round_once_wherever_they_were_laid_down() {
         let here = touched(5, 3, 6, 20);
         let on_host = |laid_down| here.rotation_bytes(&touched(0, laid_down, 2 * laid_down, 0));
         assert_eq!(on_host(3), 11, "all of it here");

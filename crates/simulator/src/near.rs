@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn who_shares_its_processor_with_the_other_end_copies_nothing_from_afar() {
+    fn a_message_within_one_processor_copies_nothing_from_afar() {
         let figures = CostParameters::default();
         let details = Calibration { deposit_kib_ps: 90_000, ..Calibration::of(&figures) };
         let (near, rates) = (Near::new(figures, details, 2, Ways::default()), rates(&details, 0));
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sends_several_messages_is_busy_for_longer_than_until_one_is_there() {
+    fn a_sender_of_several_messages_is_busy_beyond_the_arrival_of_one() {
         let figures = CostParameters::default();
         let details = Calibration::of(&figures);
         let rates = rates(&details, 0);

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn who_climbs_passes_more_switches_and_slower_ways() {
+    fn a_message_that_climbs_passes_more_switches_and_slower_links() {
         let mut wires = Wires::new(&network(levels()), 8);
         assert_eq!(arrivals(&mut wires, [transit(0, 1, 40, 0)]), [145]);
         // Two leaves and a core switch, at half the rate.

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_a_processor_runs_at_once() {
+    fn a_member_alone_on_its_processor_runs_at_once() {
         let mut processors = processors(&[vec![0, 1], vec![2, 3]], 2, 0);
         assert!(!processors.is_shared(3));
         let turn = processors.wake(3, at(5)).unwrap();
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn who_shares_one_runs_when_its_turn_comes() {
+    fn a_member_that_shares_a_processor_runs_when_its_turn_comes() {
         let mut processors = ring(&[0, 1, 2]);
         // Turns of 0, 1, 2 begin at 10, 20, 30, 40, ...: at 12 that of 0 has passed.
         let turn = processors.wake(0, at(12)).unwrap();
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn who_keeps_its_processor_when_it_gets_something_runs_at_once() {
+    fn a_member_that_wakes_while_it_has_its_processor_runs_at_once() {
         let mut processors = ring(&[0, 1]);
         processors.dwell(0, 7);
         processors.dwell(1, 3);
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn who_wakes_later_does_not_delay_who_is_sooner() {
+    fn a_member_that_wakes_later_does_not_delay_one_whose_turn_is_sooner() {
         let mut processors = ring(&[0, 1, 2]);
         let first = processors.wake(1, at(0)).unwrap();
         assert_eq!(first.at, at(20));

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_everybody_has_for_everybody_grows_with_the_square() {
+    fn data_of_all_members_for_all_others_grow_with_the_square() {
         for (operation, name, most) in [
             (Operation::AllToAll, "flat", 3_000..6_000),
             (Operation::AllGather, "ring", 25_000..35_000),
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_a_logarithm_of_messages_is_not_too_much() {
+    fn a_logarithmic_number_of_messages_is_not_too_much() {
         for operation in [Operation::AllGather, Operation::ReduceScatter, Operation::Scan] {
             for size in [65_536, 50_000] {
                 assert_eq!(found(operation, "butterfly", size), None, "{operation} {size}");

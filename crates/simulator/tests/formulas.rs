@@ -69,7 +69,7 @@ fn one_message_takes_two_overheads_the_latency_and_its_bytes() {
 }
 
 #[test]
-fn what_waits_at_a_card_and_what_is_under_way_is_counted() {
+fn waits_at_a_card_and_messages_under_way_are_counted() {
     let of = |size, gap_ps| {
         let task = Task::new(Operation::Broadcast);
         let group = Group::whole(size).unwrap();

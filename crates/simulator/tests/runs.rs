@@ -151,7 +151,7 @@ fn a_trace_is_the_same_on_every_machine() {
 const TRACE: u64 = 12_021_777_657_631_494_713;
 
 #[test]
-fn who_waits_for_the_dead_is_left() {
+fn members_that_wait_for_the_dead_are_left() {
     let platform = library::find("ethernet10").unwrap();
     let mut run = Run::new(Operation::Broadcast, "ring", 8, &platform);
     run.per_host = Some(1);
@@ -174,7 +174,7 @@ fn host_of(platform: &Platform) -> landeck_collectives::CostParameters {
 }
 
 #[test]
-fn who_has_brought_what_others_need_may_die() {
+fn a_member_that_has_brought_its_data_to_others_may_die() {
     let host = host();
     let outcomes = |name, at_ps| {
         let mut run = Run::new(Operation::Broadcast, name, 4, &host);
@@ -249,7 +249,7 @@ fn a_message_may_be_taken_before_its_sender_is_through() {
 }
 
 #[test]
-fn what_has_no_room_is_named() {
+fn a_run_that_has_no_room_is_explained() {
     let platform = library::find("myrinet2000").unwrap();
     let error = Run::new(Operation::Barrier, "flat", 500, &platform).go().unwrap_err();
     assert!(error.to_string().contains("500 processes, 2 on each host, need 250 hosts"), "{error}");
@@ -335,7 +335,7 @@ fn measured() -> Platform {
 }
 
 #[test]
-fn what_a_measurement_does_around_the_calls_goes_the_short_way() {
+fn calls_that_only_a_measurement_makes_go_the_short_way() {
     let mut host = host();
     host.host.details = host.host.details.with_calls(1_000_000_000, 0);
     let mut run = Run::new(Operation::Barrier, "board", 2, &host);
@@ -347,7 +347,7 @@ fn what_a_measurement_does_around_the_calls_goes_the_short_way() {
 }
 
 #[test]
-fn who_waits_for_messages_learns_to_poll_where_that_pays() {
+fn a_member_that_waits_for_messages_learns_to_poll_where_that_pays() {
     let host = measured();
     let mut run = Run::new(Operation::Broadcast, "flat", 4, &host);
     (run.clusters, run.bytes) = (1, 8);
@@ -364,7 +364,7 @@ fn who_waits_for_messages_learns_to_poll_where_that_pays() {
 }
 
 #[test]
-fn who_waits_for_a_message_and_gives_its_processor_away_takes_longer_to_have_it() {
+fn a_member_that_gives_its_processor_away_gets_its_message_later() {
     // Two on one processor: member 0 has the first turn, and has given it away when the message comes.
     let time_ps = |switch_ps| {
         let mut host = measured();
@@ -399,7 +399,7 @@ fn a_call_in_a_crowd_takes_what_was_measured_there() {
 }
 
 #[test]
-fn who_is_spread_has_its_neighbour_on_another_host() {
+fn a_spread_member_has_its_neighbour_on_another_host() {
     let platform = library::find("myrinet2000").unwrap();
     let report = |placement, size| {
         let mut run = Run::new(Operation::Broadcast, "flat", size, &platform);

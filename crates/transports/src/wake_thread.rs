@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_armed_does_not_ring_and_what_is_there_rings_at_once() {
+    fn an_unarmed_thread_does_not_ring_and_bytes_already_there_ring_at_once() {
         let _watchdog = watchdog();
         let segment = segment();
         let (pipe, mut writer) = std::io::pipe().unwrap();

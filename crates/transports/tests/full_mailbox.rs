@@ -44,7 +44,7 @@ impl Waiting for AwaitsRoom<'_> {
 /// down at once. The sleeper also looks by itself after a while, and raises its word again for that: a round in which
 /// it does so just then tells nothing, and is followed by another.
 #[test]
-fn who_sleeps_for_room_is_woken_when_the_mailbox_is_empty() {
+fn a_poster_that_sleeps_for_room_is_woken_when_the_mailbox_is_empty() {
     let _watchdog = Watchdog::start(Duration::from_secs(120));
     const POSTERS: u32 = 130;
     let segment = Segment::create(&SegmentPlan {

@@ -116,7 +116,7 @@ fn frames_that_no_sender_sends_break_the_lane() {
 }
 
 #[test]
-fn what_came_before_a_fault_counts() {
+fn messages_that_came_before_a_fault_count() {
     let _watchdog = watchdog();
     let mut possessed = Possessed::new();
     let bytes = [message(20, 0), message(0, 1), message(5, 7)].concat();

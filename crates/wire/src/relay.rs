@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_process_sends_is_refused() {
+    fn a_relay_request_that_no_process_sends_is_refused() {
         let (header, bytes) = request(RelayOperation::Look).encode(0);
         assert!(RelayRequest::decode(&header, &bytes[1..]).is_none(), "too short");
         assert!(RelayRequest::decode(&header, &[&bytes[..], &[0]].concat()).is_none(), "more");

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_process_sends_is_refused() {
+    fn a_relayed_piece_that_no_process_sends_is_refused() {
         let message = Header::user(Kind::Eager, 10, 5, 6);
         let (frame, bytes) = encoded(&message, &[7; 10]);
         let decode = |frame: &Header, bytes: &[u8]| RelayedPiece::decode(frame, bytes, 64).err();

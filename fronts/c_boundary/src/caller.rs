@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_calls_from_no_front_has_called_nothing() {
+    fn a_caller_from_no_front_has_called_nothing() {
         assert_eq!(innermost(&["no_function_has_this_prefix_"]), None);
     }
 

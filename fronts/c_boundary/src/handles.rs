@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_given_out_is_unknown() {
+    fn a_handle_that_was_never_given_out_is_unknown() {
         let table: Table<u8> = Table::new(1);
         for bits in [0, 1, 0x101, 1 << 32, u64::MAX, 1 << 56 | 1 << 32] {
             assert!(get(&table, bits).is_err(), "{bits:#x}");

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_had_is_refused_and_what_is_little_is_not_asked_about() {
+    fn an_impossible_request_is_refused_and_a_small_one_is_not_asked_about() {
         assert_eq!(for_many(1 << 50, 64), Err(NoRoom { bytes: 1 << 56 }));
         assert_eq!(for_many(usize::MAX, 2), Err(NoRoom { bytes: usize::MAX }));
         assert_eq!((for_many(0, 64), for_many(1 << 20, 64)), (Ok(()), Ok(())));

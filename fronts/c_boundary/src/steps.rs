@@ -57,7 +57,7 @@ mod tests {
     use std::rc::Rc;
 
     #[test]
-    fn what_the_operation_owns_is_freed_at_its_end() {
+    fn memory_that_an_operation_owns_is_freed_at_its_end() {
         let owned = Rc::new(());
         let inside = Rc::clone(&owned);
         let mut left = 2;

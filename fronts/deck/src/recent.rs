@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_used_stays_and_what_is_not_makes_room() {
+    fn an_object_in_use_stays_and_an_unused_one_makes_room() {
         let recent = Recent::new();
         let (one, other) = (Arc::new(1), Arc::new(2));
         assert!(recent.find(Handle(5)).is_none());

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_now_is_said_in_words_of_deck() {
+    fn advice_of_errors_is_given_in_words_of_deck() {
         let group = || "a: b. Retrieve there".to_owned();
         let kind = ObjectKind::Semaphore;
         let said: [(ErrorKind, &str); 14] = [

@@ -88,7 +88,7 @@ fn groups_with_a_server() {
 }
 
 #[test]
-fn who_comes_into_a_job_takes_part_in_its_operations() {
+fn a_process_that_comes_into_a_job_takes_part_in_its_operations() {
     let _watchdog = watched(LIMIT);
     let program = program("elastic");
     let name = format!("deck-elastic-{}", std::process::id());

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_for_its_place_is_undefined() {
+    fn a_count_that_is_too_large_for_its_place_is_undefined() {
         let (mut short, mut wide) = (0, 0i64);
         let places = [CountPlace::short(&raw mut short), CountPlace::wide(&raw mut wide)];
         for place in places {

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_none() {
+    fn an_impossible_allocation_is_none() {
         assert_eq!(allocate(usize::MAX, 1).unwrap(), None);
         assert_eq!(allocate(usize::MAX / 2, 1).unwrap(), None);
     }

@@ -47,7 +47,7 @@ fn all_functions_are_exported_under_both_names() {
 }
 
 #[test]
-fn what_is_unsupported_says_so_to_the_error_handler() {
+fn an_unsupported_function_says_so_to_the_error_handler() {
     let _watchdog = Watchdog::start(LIMIT);
     let names = described(&["unsupported"]);
     let names: Vec<_> = names.iter().map(String::as_str).collect();

@@ -15,21 +15,21 @@ const LIMIT: Duration = Duration::from_secs(400);
 const PROGRAMS: [&str; 6] = ["whose", "hello", "ring", "pingpong", "isend_waitall", "allreduce"];
 
 #[test]
-fn what_our_compiler_made_runs_with_both_libraries() {
+fn programs_made_by_our_compiler_run_with_both_libraries() {
     let _watchdog = Watchdog::start(LIMIT);
     for name in PROGRAMS {
         let program = compiled_by(Compiler::Ours, &source(name));
         assert_runs_with_ours(&program, name);
-        if mpich_or_skip("what_our_compiler_made_runs_with_both_libraries (MPICH)") {
+        if mpich_or_skip("programs_made_by_our_compiler_run_with_both_libraries (MPICH)") {
             assert_runs_with_mpich(&program, name);
         }
     }
 }
 
 #[test]
-fn what_mpichs_compiler_made_runs_with_both_libraries() {
+fn programs_made_by_mpichs_compiler_run_with_both_libraries() {
     let _watchdog = Watchdog::start(LIMIT);
-    if !mpich_or_skip("what_mpichs_compiler_made_runs_with_both_libraries") {
+    if !mpich_or_skip("programs_made_by_mpichs_compiler_run_with_both_libraries") {
         return;
     }
     for name in PROGRAMS {

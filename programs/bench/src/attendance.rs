@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_mpi_has_is_measured_through_it() {
+    fn a_figure_that_only_mpi_has_is_measured_through_mpi() {
         for figure in ["threads", "packing"] {
             assert_eq!(of(Landeck, figure, 2), HasNoPart);
             assert_eq!(of(Candidate::LandeckMpi, figure, 2), TakesPart);

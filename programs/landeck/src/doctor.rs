@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_counted() {
+    fn wrong_and_lacking_findings_are_counted() {
         assert!(as_text(&[finding(Health::Good)]).ends_with("Nothing is wrong.\n"));
         let text = as_text(&[finding(Health::Lacking), finding(Health::Wrong)]);
         assert!(text.ends_with("1 wrong, 1 could be better.\n"), "{text}");

@@ -195,7 +195,7 @@ fn whoever_has_seen_enough_may_go() {
 }
 
 #[test]
-fn what_there_is_not_is_explained() {
+fn an_impossible_plan_is_explained() {
     let _watchdog = Watchdog::start(TEST_MAX);
     for (line, words) in [
         ("dance -a flat -n 3", "choose one of barrier, broadcast"),

@@ -172,7 +172,7 @@ fn a_seed_gives_the_same_noise_again() {
 }
 
 #[test]
-fn what_is_asked_for_wrongly_is_explained() {
+fn options_with_wrong_values_are_explained() {
     for (line, words) in [
         ("broadcast -n 0", "numbers from 1 to 65,536 are wanted, and 0 is none"),
         ("broadcast -n 70000", "numbers from 1 to 65,536 are wanted, and 70000"),
@@ -216,7 +216,7 @@ fn what_is_asked_for_wrongly_is_explained() {
 }
 
 #[test]
-fn what_is_measured_stands_beside_what_is_simulated() {
+fn measured_figures_stand_beside_simulated_ones() {
     // How near they are is a matter of this machine, and so is whether the processors stay in their places meanwhile.
     let is_measured = |ran: &Ran| {
         let is_measured = !ran.said.contains("so nothing was measured. Run it again");

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_program_has_put_there_stays() {
+    fn a_link_that_another_program_has_put_there_stays() {
         let folder = empty("taken");
         fs::create_dir_all(folder.join("bin")).expect("it can be made");
         symlink("opal_wrapper", folder.join("bin/mpicc")).expect("it can be made");
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_installed_is_removed_and_nothing_else() {
+    fn installed_files_are_removed_and_no_others() {
         let folder = empty("removed");
         fs::create_dir_all(folder.join("bin")).expect("it can be made");
         for names in [["old", "new"], ["new", "newer"]] {

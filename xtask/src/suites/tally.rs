@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_on_one_host_is_named_once_and_passes() {
+    fn a_test_that_stays_on_one_host_is_named_once_and_passes() {
         let line = "test a::b ... ON ONE HOST a::b: it is about one";
         let tally = tally(&[line, line, "test result: ok. 2 passed; 0 failed; 0 ignored"], true);
         assert_eq!(tally.to_string(), "2 passed, 0 failed");

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_promises_may_be_said_often_but_only_at_the_boundary() {
+    fn a_promise_of_the_program_may_be_repeated_only_at_the_boundary() {
         let block = "// SAFETY: the program says that it is writable.\nunsafe { g() }\n";
         let text = block.repeat(SAME_FACT_MAX + 1);
         let inside = Source::new("fronts/mpi/src/a.rs", &text);

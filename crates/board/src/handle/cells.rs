@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_lays_down_next_in_what_it_has_read_last() {
+    fn a_member_lays_down_next_in_the_cell_that_it_has_read_last() {
         let (segment, mut boards) = boards(3);
         let each = segment.plan().cells_each() as usize;
         let held = |boards: &[Board]| [0, 1, 2].map(|at: usize| boards[at].cells.held.clone());
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn who_always_takes_has_them_all_and_who_has_none_says_so() {
+    fn a_member_that_always_takes_has_all_cells_and_its_peer_says_it_has_none() {
         let (segment, mut boards) = boards(2);
         let each = segment.plan().cells_each();
         for _ in 0..each {
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_back_is_its_givers_again_with_what_was_put_there() {
+    fn a_lent_cell_is_its_givers_again_with_the_data_put_there() {
         let (segment, mut boards) = boards(2);
         let before = boards[0].cells.held.clone();
         let number = lend(&mut boards[0], 4_000).unwrap();
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_taken_back_is_missed_for_its_receiver_may_write_to_it_still() {
+    fn a_cell_not_taken_back_is_missed_as_its_receiver_may_still_write_to_it() {
         let (segment, mut boards) = boards(2);
         let number = lend(&mut boards[0], 4_000).unwrap();
         boards[0].end(number);
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_takes_is_given_all_the_same() {
+    fn a_cell_that_nobody_takes_is_given_all_the_same() {
         let (segment, mut boards) = boards(2);
         for filled in [10, 4_000] {
             let number = boards[0].begin(SIGNATURE).0;

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_called_something_else_is_found_when_members_meet() {
+    fn a_member_with_another_call_is_found_when_members_meet() {
         for apart in 0..WINDOW - 2 {
             let (_segment, mut boards) = boards(3);
             let begin = |board: &mut Board, own: u32| {
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_called_something_else_is_found_before_its_line_is_used_again() {
+    fn a_member_with_another_call_is_found_before_its_line_is_used_again() {
         for differs in 1..40 {
             for ahead in 0..WINDOW as u32 {
                 let (_segment, mut boards) = boards(2);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_called_something_else_is_found_however_much_was_begun_since() {
+    fn a_member_with_another_call_is_found_however_many_calls_began_since() {
         let window = WINDOW as u32;
         for begun in [1, window - 2, window + 1, 100] {
             for differs in 1..window {
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_called_something_else_is_found_in_the_end() {
+    fn a_member_with_another_call_is_found_in_the_end() {
         let (_segment, mut boards) = boards(2);
         for board in &mut boards {
             call(board, 1);

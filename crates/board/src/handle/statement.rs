@@ -63,7 +63,7 @@ mod tests {
     const SIGNATURE: u32 = 5;
 
     #[test]
-    fn what_was_overwritten_is_said_again() {
+    fn an_overwritten_line_is_stated_again() {
         let (segment, mut boards) = boards(2);
         let mut heap = Heap::of(&segment, 0).unwrap();
         let (number, _) = boards[0].begin(SIGNATURE);

@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_read_where_it_lies_until_the_readers_are_done() {
+    fn told_data_are_read_where_they_lie_until_the_readers_are_done() {
         let _guard = one_at_a_time();
         let (_segment, mut boards) = boards(2);
         let data: Vec<u8> = (0..100).collect();

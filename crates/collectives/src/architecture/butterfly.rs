@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_beyond_the_power_of_two_joins_and_is_told() {
+    fn a_member_beyond_the_power_of_two_joins_and_is_told() {
         let all = vec![(0, 1), (1, 0)];
         assert_eq!(pairs(3), [vec![(2, 0)], all.clone(), vec![(0, 2)]]);
         assert_eq!((pairs(2), pairs(1)), (vec![all], vec![]));

@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_hierarchy_is_named() {
+    fn an_impossible_hierarchy_is_named() {
         assert_eq!(Hierarchy::tree_of(0).unwrap_err(), HierarchyError::NoFanOut);
         let parts = Hierarchy::of_parts(vec![2, 0]).unwrap_err();
         assert_eq!(parts, HierarchyError::NoParts { level: 2 });

@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_in_a_members_memory_comes_from_its_lane() {
+    fn data_read_in_a_members_memory_come_from_its_lane() {
         let group = Group::whole(3).unwrap();
         let svg = with_drawing(Operation::AllGather, "board:told", &group, |drawing| drawing.svg());
         assert_eq!(svg.matches("class=\"read\"").count(), 6 + 1, "the legend has one, too");
@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_something_in_svg_is_escaped() {
+    fn characters_with_a_meaning_in_svg_are_escaped() {
         assert_eq!(escaped("<a> & b"), "&lt;a&gt; &amp; b");
     }
 }

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_process_sends_ends_the_connection() {
+    fn a_frame_that_no_process_sends_ends_the_connection() {
         let refused = |header: &Header, data: &[u8]| source().take(header, data).err();
         let (header, data) = frame(Kind::Eager, Class::User, 0, 100, 18);
         assert_eq!(refused(&header, &data), Some(SourceError::NoSlot { slot: 18, slots: 18 }));

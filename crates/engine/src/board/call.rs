@@ -536,7 +536,7 @@ mod tests {
     }
 
     #[test]
-    fn who_fails_in_one_of_several_rounds_comes_to_the_others_when_there_is_room() {
+    fn a_call_that_fails_in_one_chunk_comes_to_the_others_when_there_is_room() {
         let segment = Segment::local(&SegmentPlan { guests: 0, ..SegmentPlan::new(1, 2) });
         let [mut ahead, mut behind] = boards(&segment);
         for _ in 1..WINDOW {

@@ -688,7 +688,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_other_takes_or_combines_lies_in_cells_that_are_its_own_then() {
+    fn a_deposit_for_one_peer_lies_in_a_cell_that_becomes_its_own() {
         use Operation::{AllGather, AllReduce, AllToAll, Gather, Reduce, ReduceScatter};
         for operation in [AllGather, AllReduce, AllToAll, ReduceScatter, Gather, Reduce] {
             let (segment, mut boards, mut heaps) = boards(2);
@@ -705,7 +705,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_others_take_is_told_of_in_pieces_unless_they_share_a_processor() {
+    fn data_for_others_only_are_told_in_pieces_unless_members_share_a_processor() {
         let group = Group::whole(2).unwrap();
         let first = |operation, member: usize, is_crowded, budget| {
             let plans = plans(&Task::new(operation), &Way::Board(BoardStyle::Each), &group);
@@ -791,7 +791,7 @@ mod tests {
     }
 
     #[test]
-    fn who_refuses_and_is_not_needed_is_not_missed() {
+    fn a_member_that_refuses_and_is_not_needed_is_not_missed() {
         let (_segment, mut boards, _heaps) = boards(3);
         let mut at = AtBoard::default();
         at.begin(1, 5, 0, Protocol::default());
@@ -805,7 +805,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_room_comes_before_it_says_what_is_wrong_with_others() {
+    fn a_member_that_waits_for_room_comes_before_it_reports_others_faults() {
         let (_segment, mut boards, _heaps) = boards(3);
         let mut at = AtBoard::default();
         at.begin(1, 5, 0, Protocol::default());
@@ -818,7 +818,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_no_room_for_what_is_said_to_be_done_does_not_wait_for_the_dead() {
+    fn a_member_without_room_in_a_call_said_to_be_done_does_not_await_the_dead() {
         let (segment, mut boards, _heaps) = boards(2);
         let mut at = AtBoard::default();
         let (number, _) = boards[0].begin(5);
@@ -834,7 +834,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_through_without_its_part_of_a_result_is_not_waited_for() {
+    fn a_member_through_without_its_part_of_a_result_is_not_waited_for() {
         let (_segment, mut boards, mut heaps) = boards(2);
         let number = boards.iter_mut().map(|board| board.begin(5).0).max().unwrap();
         let block = heaps[1].allocate(128).unwrap();

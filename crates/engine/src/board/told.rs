@@ -633,7 +633,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_told_of_no_bytes_and_is_through_is_not_missed_while_others_are_to_come() {
+    fn a_member_that_is_through_without_bytes_is_not_missed_before_others_come() {
         let (_place, mut members) = members();
         for member in &mut members {
             member.memory.0.clear();

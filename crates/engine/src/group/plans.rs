@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn who_relays_is_known_to_all() {
+    fn every_member_knows_whether_plans_relay_data() {
         let group = Group::whole(4).unwrap();
         let relays = |operation, way| relays(&Task::new(operation), &way, &group);
         assert!(relays(Operation::Gather, Way::by(Knomial::BINOMIAL)));

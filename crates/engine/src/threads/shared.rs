@@ -822,7 +822,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_watcher_keeps_may_enter_the_kernel_when_the_watcher_ends() {
+    fn state_that_a_watcher_keeps_may_enter_the_engine_when_the_watcher_ends() {
         let _watchdog = Watchdog::start(Duration::from_secs(60));
         let segment = Segment::local(&SegmentPlan { guests: 0, ..SegmentPlan::new(1, 1) });
         let shared = Shared::new(&segment, 0, ThreadMode::Multiple, Progress::Callers).unwrap();

@@ -522,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_cut_off_learns_that_it_does_not_count() {
+    fn a_member_that_is_cut_off_learns_that_it_does_not_count() {
         let mut cut_off = Agreement::new(2, 1);
         cut_off.bring(part(1));
         let standing = vec![Standing::Lives, Standing::Died];
@@ -533,7 +533,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_parts_come_to() {
+    fn an_outcome_follows_from_its_parts() {
         let dead = |acknowledged: &[u32], wants| Part {
             flags: 6,
             acknowledged: acknowledged.to_vec(),

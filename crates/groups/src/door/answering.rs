@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_before_there_is_a_socket_counts() {
+    fn changes_before_there_is_a_socket_count() {
         let mut house = House::new();
         let (slow, _) = house.asks(None, &publish(0, "name"));
         house.publishes(&publish(1, "name"), 50);

@@ -709,7 +709,7 @@ mod tests {
     }
 
     #[test]
-    fn who_had_come_and_died_is_told_as_well() {
+    fn the_death_of_a_member_that_had_come_is_told_as_well() {
         let mut state = with(0, 2);
         sync(&mut state, 0);
         let died = seat(&state, 0);
@@ -802,7 +802,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_says_after_its_seat_was_taken_changes_nothing() {
+    fn entries_of_a_server_after_its_seat_was_taken_change_nothing() {
         let mut state = with(1, 2);
         let serving = |slot| Entry::Serve(Serving { slot, incarnation: 1, context: 3 });
         let sync = Ask::Sync(seat(&state, 0));
@@ -824,7 +824,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_is_what_the_client_would_do() {
+    fn a_request_to_the_server_has_the_effect_of_the_clients_own_call() {
         let mut state = with(1, 2);
         state.apply(Entry::Serve(Serving { slot: 4, incarnation: 1, context: 3 }));
         let seats = [0, 1].map(|id| seat(&state, id));

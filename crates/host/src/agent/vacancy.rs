@@ -26,7 +26,7 @@ mod tests {
     use crate::socket::{self, JoinError, Verdict};
 
     #[test]
-    fn who_leaves_the_first_world_makes_room() {
+    fn a_process_that_leaves_the_first_world_makes_room() {
         let _watchdog = limited();
         let segment = segment(3);
         let _agent = serve_in_thread(&segment, 0, None).unwrap();

@@ -646,7 +646,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_before_our_line_is_shown_with_its_cure() {
+    fn a_command_that_ends_before_our_line_is_shown_with_its_cure() {
         let failed = |script: &str| match outcome(script).1 {
             StartProgress::Failed(text) => text,
             other => panic!("{other:?}"),

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_never_overlaps_and_all_comes_back() {
+    fn spans_that_are_taken_never_overlap_and_all_come_back() {
         let mut random = 1u64;
         let mut next = move |bound: u64| {
             random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);

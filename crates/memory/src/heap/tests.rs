@@ -203,7 +203,7 @@ fn blocks_come_back_from_many_threads() {
 }
 
 #[test]
-fn what_a_dead_reader_held_comes_back() {
+fn a_block_that_a_dead_reader_held_comes_back() {
     let (segment, mut heap) = heap();
     let dead = heap.allocate(10).unwrap();
     let dead = heap.lend(dead, &[2], 10).unwrap();
@@ -270,7 +270,7 @@ fn sizes_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn what_cannot_be_lent_is_an_error() {
+fn a_block_that_cannot_be_lent_is_an_error() {
     let (segment, mut heap) = heap();
     let mut other = Heap::of(&segment, 1).unwrap();
     let block = other.allocate(1).unwrap();

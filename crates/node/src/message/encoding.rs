@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_refused() {
+    fn bytes_that_are_no_message_are_refused() {
         let mut message = Message::new();
         message.pack_text("abc").pack(&[1u32]);
         let mut good = Vec::new();

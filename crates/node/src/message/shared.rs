@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_short_or_of_several_forms_is_not_shared() {
+    fn a_short_or_mixed_message_is_not_shared() {
         let mut message = Message::new();
         message.pack(&[7u8; 100]);
         assert!(message.shared_values().is_none());

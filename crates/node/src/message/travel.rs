@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_in_areas_is_what_leaves_as_bytes() {
+    fn a_message_has_the_same_bytes_in_areas_and_in_one_piece() {
         let mut message = Message::new();
         message.pack(&[1u8, 2, 3]).pack_text("four").pack(&[5.0f64]);
         let mut scratch = Vec::new();

@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn who_combines_by_hand_gets_the_same_as_by_the_definition() {
+    fn a_reduction_combined_by_hand_gives_the_defined_result() {
         for size in [1, 2, 3, 5] {
             on_all(size, |world| {
                 let shares = [Share::All, Share::Root(0), Share::UpToOwn, Share::BeforeOwn];
@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn who_gives_up_has_missed_nothing_and_goes_on() {
+    fn a_member_that_gives_up_has_missed_nothing_and_goes_on() {
         on_all(3, |world| {
             for round in 0..20 {
                 let mut own = value(world.rank() as u32, 0);

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_copied_is_what_a_walk_of_the_layout_finds() {
+    fn moves_copy_the_bytes_that_a_walk_of_the_layout_finds() {
         let mut random = Random::new(seed());
         let mut ways = 0;
         for _ in 0..3000 {

@@ -90,8 +90,8 @@ fn destruction_is_told_to_who_is_joining() {
 /// A broadcast of rank 0 waits for room in the mailbox of rank 2 while rank 1 destroys the group: it finishes,
 /// and whatever is begun meanwhile is refused.
 #[test]
-fn what_begins_while_a_group_is_being_destroyed_is_told_so() {
-    let name = "ending_groups::what_begins_while_a_group_is_being_destroyed_is_told_so";
+fn a_call_that_begins_while_a_group_is_being_destroyed_is_told_so() {
+    let name = "ending_groups::a_call_that_begins_while_a_group_is_being_destroyed_is_told_so";
     in_job(3, name, ThreadMode::Single, |job| {
         let world = job.world();
         let (mut member, mut inbox) = all(job, "ends", GroupOptions::default().messages(1));

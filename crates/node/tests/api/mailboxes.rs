@@ -250,8 +250,8 @@ fn a_destroyed_mailbox_is_gone_and_never_anothers() {
 }
 
 #[test]
-fn who_waits_for_room_or_retrieval_is_told_when_the_mailbox_goes() {
-    let name = "mailboxes::who_waits_for_room_or_retrieval_is_told_when_the_mailbox_goes";
+fn a_post_that_waits_for_room_or_retrieval_is_told_when_the_mailbox_goes() {
+    let name = "mailboxes::a_post_that_waits_for_room_or_retrieval_is_told_when_the_mailbox_goes";
     in_job(3, name, ThreadMode::Single, |job| {
         let (world, about_to_wait) = (job.world(), Count::new(job, "about to wait"));
         if world.rank() == 0 {

@@ -137,8 +137,8 @@ fn operations_overlap_and_complete_in_any_order() {
 }
 
 #[test]
-fn what_is_left_of_a_scope_is_given_up() {
-    in_job(2, "messages::what_is_left_of_a_scope_is_given_up", ThreadMode::Single, |job| {
+fn requests_left_in_a_scope_are_given_up() {
+    in_job(2, "messages::requests_left_in_a_scope_are_given_up", ThreadMode::Single, |job| {
         let world = job.world();
         let mut never = [0u8; 8];
         let result: landeck::Result<()> = world.scope(|scope| {
@@ -201,8 +201,8 @@ fn time_ends_a_receive_in_the_middle_of_a_message_and_the_next_has_all_of_it() {
 }
 
 #[test]
-fn what_would_wait_says_so_and_time_ends_waits() {
-    in_job(2, "messages::what_would_wait_says_so_and_time_ends_waits", ThreadMode::Single, |job| {
+fn calls_that_would_wait_say_so_or_time_out() {
+    in_job(2, "messages::calls_that_would_wait_say_so_or_time_out", ThreadMode::Single, |job| {
         let (world, is_full) = (job.world(), Count::new(job, "is full"));
         let time = Duration::from_millis(20);
         let mut nothing = [0u8; 1];

@@ -261,8 +261,8 @@ fn a_loan_to_many_is_read_in_place_by_all_and_comes_back() {
 }
 
 #[test]
-fn what_a_dead_reader_held_comes_back() {
-    in_enduring_job(3, "modes::what_a_dead_reader_held_comes_back", 137, |job| {
+fn a_loan_that_a_dead_reader_held_comes_back() {
+    in_enduring_job(3, "modes::a_loan_that_a_dead_reader_held_comes_back", 137, |job| {
         let world = job.world();
         if world.rank() == 2 {
             let _held = world.receive_loan::<u8>(0, Tag(1)).unwrap();

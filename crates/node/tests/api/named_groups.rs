@@ -375,8 +375,8 @@ fn destruction_ends_what_waits_and_leaves_what_was_accepted() {
 }
 
 #[test]
-fn who_does_not_retrieve_is_put_out_where_that_is_said() {
-    let name = "named_groups::who_does_not_retrieve_is_put_out_where_that_is_said";
+fn a_member_that_does_not_retrieve_is_put_out_where_options_say_so() {
+    let name = "named_groups::a_member_that_does_not_retrieve_is_put_out_where_options_say_so";
     in_job(2, name, ThreadMode::Single, |job| {
         let world = job.world();
         let evicting = options().messages(4).when_full(WhenFull::Evict(MOMENT));

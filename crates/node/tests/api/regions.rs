@@ -26,9 +26,9 @@ fn is_gone(error: &Error) -> bool {
 }
 
 #[test]
-fn what_is_put_is_there_when_it_is_told() {
+fn data_put_into_a_region_are_there_when_it_is_notified() {
     for mode in [ThreadMode::Single, ThreadMode::Multiple] {
-        in_job(2, "regions::what_is_put_is_there_when_it_is_told", mode, |job| {
+        in_job(2, "regions::data_put_into_a_region_are_there_when_it_is_notified", mode, |job| {
             const ROUNDS: u64 = 2_000;
             let (own, other) = (job.create_region(100_000).unwrap(), 1 - job.world().rank());
             tell(job, &own, other);

@@ -200,8 +200,8 @@ fn a_served_group_keeps_what_groups_promise() {
 }
 
 #[test]
-fn what_was_waited_for_is_in_all_mailboxes() {
-    let name = "served_groups::what_was_waited_for_is_in_all_mailboxes";
+fn broadcasts_whose_delivery_was_waited_for_are_in_all_mailboxes() {
+    let name = "served_groups::broadcasts_whose_delivery_was_waited_for_are_in_all_mailboxes";
     in_job(3, name, ThreadMode::Single, |job| {
         let world = job.world();
         for (name, options) in [("told", served()), ("found", GroupOptions::default())] {
@@ -259,8 +259,8 @@ fn takes_at_once(inbox: &mut Mailbox, sent: u64) {
 
 /// A message for which a stopped member has no room is not delivered, however fast the server is.
 #[test]
-fn who_waits_for_delivery_waits_for_a_stopped_member() {
-    let name = "served_groups::who_waits_for_delivery_waits_for_a_stopped_member";
+fn a_wait_for_delivery_waits_for_a_stopped_member() {
+    let name = "served_groups::a_wait_for_delivery_waits_for_a_stopped_member";
     in_job(3, name, ThreadMode::Single, |job| {
         let world = job.world();
         let (member, mut inbox) = all(job, "slow", served().minimum(3));
@@ -283,8 +283,8 @@ fn who_waits_for_delivery_waits_for_a_stopped_member() {
 /// After the death of a server the members deliver the accepted messages, so no call waits for the
 /// server.
 #[test]
-fn who_waits_for_delivery_goes_on_when_the_server_is_killed() {
-    let name = "served_groups::who_waits_for_delivery_goes_on_when_the_server_is_killed";
+fn a_wait_for_delivery_goes_on_when_the_server_is_killed() {
+    let name = "served_groups::a_wait_for_delivery_goes_on_when_the_server_is_killed";
     in_enduring_job(4, name, 137, |job| {
         let world = job.world();
         let group = group(&job, "left", served().minimum(3));

@@ -101,8 +101,8 @@ fn every_disagreement_is_named_at_every_member() {
 }
 
 #[test]
-fn who_does_not_compare_is_out_of_step() {
-    let name = "checking::who_does_not_compare_is_out_of_step";
+fn a_member_that_does_not_compare_is_out_of_step() {
+    let name = "checking::a_member_that_does_not_compare_is_out_of_step";
     in_job(3, name, ThreadMode::Single, |job| {
         let meeting = job.world().duplicate().unwrap();
         let world = job.world().checking(job.world().rank() != 1);
@@ -116,13 +116,13 @@ fn who_does_not_compare_is_out_of_step() {
 }
 
 #[test]
-fn who_starts_the_job_makes_all_of_it_compare() {
+fn the_launcher_makes_all_members_of_its_job_compare() {
     if is_member() {
         // The mode is the job's, whatever a process has in its environment.
         let job = Job::join().unwrap();
         all_are_named(&job, &job.world());
         return job.leave().unwrap();
     }
-    let name = "checking::who_starts_the_job_makes_all_of_it_compare";
+    let name = "checking::the_launcher_makes_all_members_of_its_job_compare";
     run_well(job_of(3, name, &[]).env(landeck::settings::CHECKING, "1"));
 }

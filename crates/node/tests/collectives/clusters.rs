@@ -127,8 +127,8 @@ fn both() -> CpuSet {
 
 /// Where nobody has said what processes are bound to, each says it when a world is made.
 #[test]
-fn who_binds_itself_says_so_to_the_next_world() {
-    let test = "clusters::who_binds_itself_says_so_to_the_next_world";
+fn a_process_that_binds_itself_says_so_to_the_next_world() {
+    let test = "clusters::a_process_that_binds_itself_says_so_to_the_next_world";
     if !is_member() {
         if has_both(test) {
             let machine = Machine::new("bound-itself");

@@ -12,8 +12,8 @@ fn ways() -> Vec<Way> {
 }
 
 #[test]
-fn who_calls_another_operation_is_named() {
-    in_job(4, "faults::who_calls_another_operation_is_named", ThreadMode::Single, |job| {
+fn a_member_calling_another_operation_is_named() {
+    in_job(4, "faults::a_member_calling_another_operation_is_named", ThreadMode::Single, |job| {
         for (number, way) in (0..).zip(ways()) {
             let world = world_of_all(job, 40 + number).via(way);
             // Who is still in the first one may be told there.
@@ -33,8 +33,8 @@ fn who_calls_another_operation_is_named() {
 }
 
 #[test]
-fn who_only_looks_whether_it_is_over_finds_out_as_well() {
-    let name = "faults::who_only_looks_whether_it_is_over_finds_out_as_well";
+fn a_member_that_only_tests_its_request_finds_a_mismatch_as_well() {
+    let name = "faults::a_member_that_only_tests_its_request_finds_a_mismatch_as_well";
     in_job(2, name, ThreadMode::Single, |job| {
         let world = world_of_all(job, 60).via(Flat);
         let (mut own, mut all) = ([1u8], [0u8; 2]);
@@ -53,8 +53,8 @@ fn who_only_looks_whether_it_is_over_finds_out_as_well() {
 }
 
 #[test]
-fn who_names_another_root_is_named() {
-    in_job(3, "faults::who_names_another_root_is_named", ThreadMode::Single, |job| {
+fn a_member_that_names_another_root_is_named() {
+    in_job(3, "faults::a_member_that_names_another_root_is_named", ThreadMode::Single, |job| {
         for (number, way) in (0..).zip(ways()) {
             let world = world_of_all(job, 50 + number).via(way);
             let root = usize::from(world.rank() == 1);
@@ -166,8 +166,8 @@ fn a_function_that_panics_loses_the_result_and_nothing_else() {
 }
 
 #[test]
-fn what_one_cannot_do_for_all_is_told_to_all() {
-    let name = "faults::what_one_cannot_do_for_all_is_told_to_all";
+fn an_operator_that_panics_at_one_member_is_told_to_all() {
+    let name = "faults::an_operator_that_panics_at_one_member_is_told_to_all";
     in_job(3, name, ThreadMode::Single, |job| {
         let world = job.world().via(Way::Board(BoardStyle::Together));
         for length in [1, 100, 5_000, 100_000].into_iter().cycle().take(20) {

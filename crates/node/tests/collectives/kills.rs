@@ -16,7 +16,7 @@ use crate::support::{
 
 const ROUNDS: u64 = 200;
 const ROUNDS_SOAK: u64 = 1_000;
-const TEST: &str = "kills::who_is_killed_in_the_middle_ends_what_needs_it_and_nothing_else";
+const TEST: &str = "kills::a_member_killed_in_the_middle_ends_the_calls_that_need_it_and_no_others";
 /// On the average.
 const ROUND_MAX: Duration = Duration::from_secs(6);
 const SEED: &str = "LANDECK_KILLS_SEED";
@@ -26,7 +26,7 @@ const KILLED_WITHIN_US: u64 = 20_000;
 const TOLD_WITHIN: Duration = Duration::from_secs(60);
 
 #[test]
-fn who_is_killed_in_the_middle_ends_what_needs_it_and_nothing_else() {
+fn a_member_killed_in_the_middle_ends_the_calls_that_need_it_and_no_others() {
     if is_member() {
         return take_part();
     }
@@ -49,8 +49,8 @@ fn who_is_killed_in_the_middle_ends_what_needs_it_and_nothing_else() {
 
 /// A root that is as far ahead as it may be waits for the others; one of them never comes.
 #[test]
-fn who_waits_for_room_on_the_board_does_not_wait_for_the_dead() {
-    let name = "kills::who_waits_for_room_on_the_board_does_not_wait_for_the_dead";
+fn a_member_that_waits_for_room_on_the_board_does_not_wait_for_the_dead() {
+    let name = "kills::a_member_that_waits_for_room_on_the_board_does_not_wait_for_the_dead";
     if is_member() {
         return broadcast_to_the_dead();
     }

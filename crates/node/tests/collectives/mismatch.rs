@@ -185,8 +185,8 @@ fn members_that_make_different_groups_find_out() {
 
 /// A root goes on giving, and a leaf gives what nobody takes: neither ever waits for the other.
 #[test]
-fn who_never_waits_for_each_other_finds_out_within_a_window() {
-    let name = "mismatch::who_never_waits_for_each_other_finds_out_within_a_window";
+fn members_that_never_wait_for_each_other_find_a_mismatch_within_a_window() {
+    let name = "mismatch::members_that_never_wait_for_each_other_find_a_mismatch_within_a_window";
     for n in [2, 3, 4] {
         in_job(n, name, ThreadMode::Single, |job| {
             for odd in [1, job.world().size() - 1] {
@@ -214,8 +214,8 @@ fn who_never_waits_for_each_other_finds_out_within_a_window() {
 /// A mismatch over messages, where a root is not held back, is found by the member that received
 /// the stray message.
 #[test]
-fn what_nobody_asks_for_is_found_by_who_was_sent_it() {
-    let name = "mismatch::what_nobody_asks_for_is_found_by_who_was_sent_it";
+fn a_message_that_nobody_asks_for_is_found_by_its_receiver() {
+    let name = "mismatch::a_message_that_nobody_asks_for_is_found_by_its_receiver";
     in_job(3, name, ThreadMode::Single, |job| {
         // A late member may find a stray message there already.
         for (before, late) in [(0, 3), (1, 0), (2, 1), (3, 2), (5, 3)] {
@@ -241,8 +241,8 @@ fn what_nobody_asks_for_is_found_by_who_was_sent_it() {
 /// A mismatch that no call has reported is reported on leaving, to at least one of the members
 /// concerned and to no member of a group without a mismatch.
 #[test]
-fn what_nobody_noticed_is_named_when_they_leave() {
-    let name = "mismatch::what_nobody_noticed_is_named_when_they_leave";
+fn a_mismatch_that_nobody_noticed_is_named_when_members_leave() {
+    let name = "mismatch::a_mismatch_that_nobody_noticed_is_named_when_members_leave";
     if !is_member() {
         run_well(&mut job_of(3, name, &[]));
         return run_well(job_of(3, name, &[]).env("LANDECK_TEST_MESSAGES", "1"));

@@ -13,8 +13,8 @@ const BROADCAST: [usize; 5] = [32_767, 32_768, 100_003, 262_144, 262_145];
 const SCATTERED: [usize; 3] = [5_000, 20_001, 60_000];
 
 #[test]
-fn what_roots_by_turns_lay_down_arrives() {
-    let name = "roots::what_roots_by_turns_lay_down_arrives";
+fn deposits_of_roots_that_take_turns_arrive() {
+    let name = "roots::deposits_of_roots_that_take_turns_arrive";
     in_job(MEMBERS, name, ThreadMode::Single, |job| {
         let world = job.world();
         let other = world.duplicate().unwrap();

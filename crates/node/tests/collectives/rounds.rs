@@ -199,8 +199,8 @@ fn other_lengths_are_told_and_never_taken_for_other_rounds() {
 /// Lengths that two members divide in no, one and several rounds, in cells and beyond them; with halves that are
 /// alike and not, and places that a cell's end cuts.
 #[test]
-fn what_two_members_make_of_each_others_halves_comes_back() {
-    let name = "rounds::what_two_members_make_of_each_others_halves_comes_back";
+fn halves_that_two_members_combine_for_each_other_come_back() {
+    let name = "rounds::halves_that_two_members_combine_for_each_other_come_back";
     in_job(2, name, ThreadMode::Single, |job| {
         let world = job.world();
         // More turns than there are cells: each has come back.

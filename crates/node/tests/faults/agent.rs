@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{RUN_MAX, is_member, is_soak, job_of, run_well, skipped};
 
-const TEST: &str = "agent::who_needs_a_stopped_agent_has_an_error_after_ten_seconds";
+const TEST: &str = "agent::a_call_that_needs_a_stopped_agent_fails_after_ten_seconds";
 
 /// The kinds of questions, each with the time that it took to be refused.
 fn refusals(job: &Job) -> Vec<(Duration, String)> {
@@ -50,7 +50,7 @@ fn refusals(job: &Job) -> Vec<(Duration, String)> {
 
 /// It takes the time that is promised, so it is for those who have it.
 #[test]
-fn who_needs_a_stopped_agent_has_an_error_after_ten_seconds() {
+fn a_call_that_needs_a_stopped_agent_fails_after_ten_seconds() {
     if !is_member() {
         return match is_soak() {
             true => run_well(&mut job_of(2, TEST, &[])),

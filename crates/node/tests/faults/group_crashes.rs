@@ -19,7 +19,7 @@ use crate::support::{
     text,
 };
 
-const TEST: &str = "group_crashes::who_dies_after_any_store_has_done_a_thing_or_not";
+const TEST: &str = "group_crashes::a_process_that_dies_after_any_store_did_its_operation_or_not";
 const STOP_TEST: &str = "group_crashes::a_server_that_is_stopped_after_any_store_keeps_nobody";
 const STOPPED: &str = "stopped";
 const STOPPED_LIMITED: &str = "stopped, with limits";
@@ -58,7 +58,7 @@ const OPERATIONS: [(&str, u64); 14] = [
 ];
 
 #[test]
-fn who_dies_after_any_store_has_done_a_thing_or_not() {
+fn a_process_that_dies_after_any_store_did_its_operation_or_not() {
     if is_member() {
         return take_part();
     }

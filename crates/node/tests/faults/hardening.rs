@@ -142,7 +142,7 @@ fn echo(remote: &Remote) {
 }
 
 #[test]
-fn what_two_jobs_map_of_each_other_is_hardened_too() {
+fn memory_that_two_jobs_map_of_each_other_is_hardened_too() {
     const NAME: &str = "LANDECK_TEST_NAME";
     const SIDE: &str = "LANDECK_TEST_SIDE";
     if is_member() {
@@ -158,7 +158,7 @@ fn what_two_jobs_map_of_each_other_is_hardened_too() {
     let trail = Trail::new();
     let name = format!("hardening-test-{}", std::process::id());
     let jobs = ["publish", "connect"].map(|side| {
-        let test = "hardening::what_two_jobs_map_of_each_other_is_hardened_too";
+        let test = "hardening::memory_that_two_jobs_map_of_each_other_is_hardened_too";
         let mut command = job_of(1, test, &["--harden"]);
         command.env(SIDE, side).env(NAME, &name).stdin(Stdio::null());
         trail.spawn(command.stdout(Stdio::piped()).stderr(Stdio::piped()))

@@ -26,8 +26,8 @@ const SLACK_BYTES: u64 = 4 * MIB;
 const COUNT: Tag = Tag(100);
 
 #[test]
-fn who_cannot_send_is_told_so_and_keeps_nothing() {
-    let name = "pressure::who_cannot_send_is_told_so_and_keeps_nothing";
+fn a_sender_without_room_is_told_so_and_keeps_nothing() {
+    let name = "pressure::a_sender_without_room_is_told_so_and_keeps_nothing";
     in_job(2, name, ThreadMode::Single, |job| {
         let (world, kinds_sent) = (job.world(), Count::new(job, "kinds sent"));
         for (tag, length) in (0..).map(Tag).zip([1, 500, 2_000]) {
@@ -90,10 +90,10 @@ fn sends_that_wait_take_no_further_memory() {
 }
 
 #[test]
-fn what_nobody_asked_for_is_kept_within_bounds() {
+fn messages_that_nobody_asked_for_are_kept_within_bounds() {
     const EACH: u64 = 4_000;
     const LENGTH: usize = 1_000;
-    let name = "pressure::what_nobody_asked_for_is_kept_within_bounds";
+    let name = "pressure::messages_that_nobody_asked_for_are_kept_within_bounds";
     in_job(4, name, ThreadMode::Single, |job| {
         let world = job.world();
         let counts = [Count::new(job, "sent by 1"), Count::new(job, "sent by 2")];

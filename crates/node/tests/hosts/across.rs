@@ -511,8 +511,8 @@ fn endure() {
 }
 
 #[test]
-fn who_is_killed_in_an_operation_is_named_and_the_others_go_on() {
-    let test = "across::who_is_killed_in_an_operation_is_named_and_the_others_go_on";
+fn a_member_killed_in_an_operation_is_named_and_the_others_go_on() {
+    let test = "across::a_member_killed_in_an_operation_is_named_and_the_others_go_on";
     if is_member() {
         return endure();
     }

@@ -170,8 +170,8 @@ fn sends_of_256_kib_end_before_their_receives() {
 
 /// A send that is over needs no further call of its process: its data are on their way, whatever the process does then.
 #[test]
-fn what_is_sent_arrives_while_its_sender_computes() {
-    on_hosts("messages::what_is_sent_arrives_while_its_sender_computes", |job| {
+fn a_message_arrives_while_its_sender_computes() {
+    on_hosts("messages::a_message_arrives_while_its_sender_computes", |job| {
         const LENGTHS: [usize; 5] = [60_000, 66_000, 131_072, 200_000, 262_144];
         let (world, pause) = (job.world(), Duration::from_millis(200));
         let (rank, far) = (world.rank(), (world.rank() + EACH) % RANKS);

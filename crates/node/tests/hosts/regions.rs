@@ -18,8 +18,8 @@ fn open(job: &Job, own: &landeck::Region, owner: usize) -> RemoteRegion {
 }
 
 #[test]
-fn what_is_put_there_is_got_from_there() {
-    on_hosts("regions::what_is_put_there_is_got_from_there", |job| {
+fn data_put_into_a_region_of_another_host_are_got_from_there() {
+    on_hosts("regions::data_put_into_a_region_of_another_host_are_got_from_there", |job| {
         let world = job.world();
         let (rank, far) = (world.rank(), (world.rank() + EACH) % RANKS);
         let longest = LENGTHS[LENGTHS.len() - 1];

@@ -43,7 +43,7 @@ fn messages_of_every_kind_arrive_over_relays() {
 }
 
 #[test]
-fn what_lies_above_messages_works_over_relays() {
+fn layers_above_messages_work_over_relays() {
     let tests = [
         "waiting::a_sleeper_is_woken_by_memory_and_by_network",
         "waiting::threads_of_one_process_wait_for_memory_and_network",
@@ -53,7 +53,7 @@ fn what_lies_above_messages_works_over_relays() {
         "mailboxes::messages_of_every_length_reach_a_mailbox_found_by_name",
         "mailboxes::a_dropped_mailbox_returns_posts_that_wait_and_drops_the_others",
     ];
-    again_over_relays("relayed::what_lies_above_messages_works_over_relays", &tests, &[], 0);
+    again_over_relays("relayed::layers_above_messages_work_over_relays", &tests, &[], 0);
 }
 
 #[test]

@@ -59,8 +59,8 @@ fn join() -> Job {
 }
 
 #[test]
-fn what_a_child_does_to_memory_and_units_reaches_nobody() {
-    let test = "forks::what_a_child_does_to_memory_and_units_reaches_nobody";
+fn a_forked_child_reaches_nobody_through_memory_and_units() {
+    let test = "forks::a_forked_child_reaches_nobody_through_memory_and_units";
     if !is_member() {
         return run_well(&mut job_of(2, test, &[]));
     }
@@ -118,8 +118,8 @@ fn what_a_child_does_to_memory_and_units_reaches_nobody() {
 }
 
 #[test]
-fn what_a_child_says_and_names_reaches_nobody() {
-    let test = "forks::what_a_child_says_and_names_reaches_nobody";
+fn a_forked_child_reaches_nobody_through_messages_and_names() {
+    let test = "forks::a_forked_child_reaches_nobody_through_messages_and_names";
     if !is_member() {
         return run_well(&mut job_of(2, test, &[]));
     }

@@ -96,8 +96,8 @@ fn items_that_lie_apart_arrive_apart() {
 }
 
 #[test]
-fn what_is_cut_is_received_and_named() {
-    in_pairs("messages::what_is_cut_is_received_and_named", |job| {
+fn a_message_longer_than_its_buffer_is_received_and_named() {
+    in_pairs("messages::a_message_longer_than_its_buffer_is_received_and_named", |job| {
         let (world, layout) = (job.world(), doubles());
         for length in [3usize, 1_000, 100_000] {
             if world.rank() == 0 {
@@ -156,8 +156,8 @@ fn a_message_that_is_taken_out_is_received_once() {
 }
 
 #[test]
-fn what_a_process_says_to_itself_is_over_after_one_look() {
-    in_pairs("messages::what_a_process_says_to_itself_is_over_after_one_look", |job| {
+fn a_message_of_a_process_to_itself_is_complete_after_one_test() {
+    in_pairs("messages::a_message_of_a_process_to_itself_is_complete_after_one_test", |job| {
         let (world, layout) = (job.world(), doubles());
         let own = world.rank();
         for length in [0usize, 1, 30, 1_000] {
@@ -179,8 +179,8 @@ fn what_a_process_says_to_itself_is_over_after_one_look() {
 }
 
 #[test]
-fn what_has_met_nobody_is_taken_back() {
-    in_pairs("messages::what_has_met_nobody_is_taken_back", |job| {
+fn an_operation_that_has_met_nobody_is_taken_back() {
+    in_pairs("messages::an_operation_that_has_met_nobody_is_taken_back", |job| {
         let (world, layout) = (job.world(), doubles());
         let other = 1 - world.rank();
         for length in [1usize, 100_000] {
@@ -205,8 +205,8 @@ fn what_has_met_nobody_is_taken_back() {
 }
 
 #[test]
-fn what_is_left_to_itself_is_sent_before_the_end() {
-    in_pairs("messages::what_is_left_to_itself_is_sent_before_the_end", |job| {
+fn a_released_send_is_finished_before_the_end() {
+    in_pairs("messages::a_released_send_is_finished_before_the_end", |job| {
         let (world, layout) = (job.world(), doubles());
         const LENGTH: usize = 200_000;
         if world.rank() == 1 {

@@ -133,8 +133,8 @@ fn tests_of_several_find_those_that_are_over() {
 }
 
 #[test]
-fn who_waits_for_any_holds_nobody_up() {
-    in_job(2, "requests::who_waits_for_any_holds_nobody_up", ThreadMode::Multiple, |job| {
+fn a_wait_for_any_request_holds_nobody_up() {
+    in_job(2, "requests::a_wait_for_any_request_holds_nobody_up", ThreadMode::Multiple, |job| {
         let world = job.world();
         let other = 1 - world.rank();
         std::thread::scope(|threads| {
@@ -161,9 +161,9 @@ fn who_waits_for_any_holds_nobody_up() {
 }
 
 #[test]
-fn who_only_looks_is_not_told_of_one_who_left_well() {
+fn a_test_does_not_tell_of_a_peer_that_left_well() {
     for threads in [ThreadMode::Single, ThreadMode::Multiple] {
-        in_job(2, "requests::who_only_looks_is_not_told_of_one_who_left_well", threads, |job| {
+        in_job(2, "requests::a_test_does_not_tell_of_a_peer_that_left_well", threads, |job| {
             let world = job.world();
             if world.rank() == 1 {
                 return;

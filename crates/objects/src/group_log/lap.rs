@@ -130,7 +130,7 @@ mod model {
     /// Two processes append at once and die right after, before they announce the place. The accepted entries have an
     /// order, and the process that appends next has put them among the broadcasts, with all that was written before.
     #[test]
-    fn what_is_accepted_is_among_the_broadcasts_in_any_schedule() {
+    fn an_accepted_entry_is_among_the_broadcasts_in_any_schedule() {
         landeck_memory::sync::model(|| {
             let words = || (0..4).map(|_| AtomicU64::new(0)).collect();
             let cells = [Data::new(0), Data::new(0)];

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_come_stays_on_a_closed_roll_until_it_is_settled() {
+    fn a_member_that_has_come_stays_on_a_closed_roll_until_it_is_settled() {
         let closed = Roll(0).opened(7, 3).with(5).closed();
         assert!(!closed.is_open() && !closed.is_settled());
         assert_eq!(closed.who(), 1 << 5);

@@ -184,7 +184,7 @@ fn the_newest_snapshot_counts_and_the_dead_keep_no_buffer() {
 }
 
 #[test]
-fn what_a_member_has_taken_is_not_its_successors() {
+fn a_mark_of_taken_broadcasts_is_not_that_of_a_successor() {
     let Fixture { views, .. } = fixture(1, 0);
     assert_eq!(views[0].taken(3, 9), None);
     views[0].set_taken(3, 9, 41);

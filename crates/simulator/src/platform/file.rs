@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line_and_a_cure() {
+    fn a_fault_in_a_platform_file_is_named_with_its_line_and_a_cure() {
         let change = |from: &str, to: &str| {
             assert!(GOOD.contains(from));
             Platform::parse("mine", &GOOD.replacen(from, to, 1)).unwrap_err().to_string()

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_named() {
+    fn an_unknown_platform_is_named() {
         let error = find("myrinet").unwrap_err().to_string();
         assert!(error.contains("\"myrinet\" (did you mean \"myrinet2000\"?)"), "{error}");
         let error = find("etherent10").unwrap_err().to_string();

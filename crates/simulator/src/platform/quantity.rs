@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_refused() {
+    fn a_text_that_is_no_quantity_is_refused() {
         for text in ["", "6.5", "us", "-1 us", "11 s", "1 hour", "1e400 us", "nan us"] {
             assert_eq!(Span::read(text), None, "{text}");
         }

@@ -801,7 +801,7 @@ mod tests {
     use landeck_collectives::Operation;
 
     #[test]
-    fn what_members_of_another_processor_take_is_its_depositors_no_more() {
+    fn a_deposit_taken_on_another_processor_is_its_depositors_no_more() {
         let mut world = four(Operation::Broadcast, "board", 8);
         let take = SimStep::Take { from: 0, bytes: 8, resolved: false };
         world.member(0).is_taken_elsewhere = false;

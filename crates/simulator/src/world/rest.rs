@@ -187,7 +187,7 @@ mod tests {
     use landeck_collectives::Operation;
 
     #[test]
-    fn who_gives_its_processor_away_polls_less_the_next_time() {
+    fn a_member_that_gives_its_processor_away_polls_less_the_next_time() {
         let mut world = four(Operation::Broadcast, "flat", 8);
         let place = world.member(2);
         place.spin.paid(64);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waited_for_a_message_goes_on_later_than_who_waited_at_the_board() {
+    fn a_member_that_waited_for_a_message_goes_on_later_than_one_at_the_board() {
         let mut world = four(Operation::Broadcast, "flat", 8);
         (world.turns.board_ps, world.turns.message_ps) = (3, 5);
         world.give(2, Time::ZERO);

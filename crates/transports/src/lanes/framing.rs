@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_sender_sends_is_an_error() {
+    fn a_header_that_no_sender_sends_is_an_error() {
         let (_, mut opening) = ends(Cipher::Plain);
         let (mut framing, mut spare) = (Framing::default(), Spare::default());
         let header = Header::user(Kind::Part, DATA_BYTES_MAX as u32 + 1, 0, 0);

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_taken_no_longer_counts() {
+    fn frames_that_are_taken_no_longer_count() {
         let mut frames = Unconfirmed::default();
         (1..=100).for_each(|position| frames.sent(position, 10_000, false, || 0));
         assert_eq!(frames.bytes(), 1_000_000);

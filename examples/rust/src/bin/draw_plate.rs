@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_plate_is_none() {
+    fn a_file_that_is_no_plate_is_none() {
         for (line, cells) in [
             ("plate 2 3 2 1\n", 5),
             ("plate 2 3 2 1\n", 7),

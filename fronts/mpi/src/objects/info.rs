@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_predefined_stays() {
+    fn a_predefined_info_stays() {
         assert!(free("info", INFO_ENV).is_err());
         assert!(locked("info", INFO_ENV).is_err());
         let info = keep(Info::default()).unwrap();

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_down_comes_from_above() {
+    fn data_that_go_down_come_from_above() {
         let pair = Cartesian { dimensions: vec![2], periods: vec![true] };
         let found = Neighbours::of(&Topology::Cartesian(pair), 0);
         let ways = |side: &[Neighbour]| side.iter().map(|it| it.way).collect::<Vec<_>>();

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn a_missing_program_or_report_of_a_host_is_named() {
         let faults = |text: &str| report_of("n2", text, OWN).faults.join("\n");
         assert!(faults(&format!("{RELEASE}landeck 0.0.9\n{GOOD}\n")).contains("one release"));
         let missing = faults(&format!("{NO_DAEMON}\n{RELEASE}{OWN}\n{GOOD}\n"));

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_done_is_divided_by_the_time() {
+    fn counters_are_divided_by_the_elapsed_time() {
         let second = 1_000_000_000;
         let none = ObservedWait::default();
         let before = picture(0, Counters::default(), Duration::from_secs(1), none);

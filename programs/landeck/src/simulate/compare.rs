@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn what_launches_found_is_put_beside_what_was_simulated() {
+    fn measured_times_of_launches_stand_beside_the_simulated_ones() {
         let studies = [study(Along::Sizes(4), vec![8, 1024])];
         let mut passes = Passes::new("broadcast", &studies, &found(), Vec::new());
         let launches = launches(&studies);
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_from_launch_to_launch_is_launched_more_often() {
+    fn a_launch_whose_times_differ_is_repeated_more_often() {
         let studies = [study(Along::Sizes(4), vec![8, 1024])];
         let launches = launches(&studies);
         let mut passes = Passes::new("broadcast", &studies, &found(), Vec::new());

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_is_explained() {
+    fn a_malformed_list_of_numbers_is_explained() {
         for (text, words) in [
             ("", "there is nothing in it"),
             ("many", "\"many\" is no number; write 40, 40K"),

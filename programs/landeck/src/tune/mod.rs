@@ -535,7 +535,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_measured_as_a_whole_is_taken_apart() {
+    fn a_figure_measured_as_a_whole_is_taken_apart() {
         let mut whole = usual();
         (whole.figures.deposit_ps, whole.figures.line_ps) = (90_000, 50_000);
         whole.figures.message_ps = 75_000;

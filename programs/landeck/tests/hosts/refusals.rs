@@ -67,8 +67,8 @@ fn hosts_that_another_shell_does_not_reach() {
 }
 
 #[test]
-fn what_one_host_alone_lacks() {
-    let Some(cluster) = Cluster::pair("what_one_host_alone_lacks") else { return };
+fn a_path_missing_on_one_host_is_explained() {
+    let Some(cluster) = Cluster::pair("a_path_missing_on_one_host_is_explained") else { return };
     cluster.shell(0, "mkdir /tmp/only; cp $(command -v hostname) /tmp/only/program");
     let ended = cluster.run_clean(&mut cluster.four(&["/tmp/only/program"]));
     ended.assert(NOT_FOUND, &["host n2", "/tmp/only/program", "not found"]);

@@ -58,7 +58,7 @@ fn with_notify_the_others_go_on() {
 }
 
 #[test]
-fn what_cannot_be_started_is_126_or_127() {
+fn a_program_that_cannot_be_started_exits_with_126_or_127() {
     let folder = std::env::temp_dir().join(format!("landeck-exit-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let script = folder.join("no-interpreter");
@@ -105,7 +105,7 @@ fn a_process_that_was_not_started_in_time_has_no_number() {
 }
 
 #[test]
-fn who_does_not_want_to_end_is_killed_after_the_grace_time() {
+fn a_process_that_does_not_want_to_end_is_killed_after_the_grace_time() {
     let script = "trap '' TERM; echo ready; while :; do sleep 0.1; done";
     // On a busy machine the shells may come later than the first limit.
     let ended = ["2", "30"].into_iter().find_map(|limit| {

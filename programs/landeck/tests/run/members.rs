@@ -100,9 +100,9 @@ fn the_summary_counts_messages() {
 }
 
 #[test]
-fn who_does_not_leave_has_failed() {
+fn a_process_that_exits_without_leaving_has_failed() {
     if !is_member() {
-        let ended = run_members("who_does_not_leave_has_failed", &[]);
+        let ended = run_members("a_process_that_exits_without_leaving_has_failed", &[]);
         assert_eq!(ended.code, Some(1), "{}", ended.err);
         assert!(
             ended.err.contains("exited without calling MPI_Finalize (or deck_done, Job::leave)"),

@@ -39,7 +39,7 @@ fn exit_codes_go_through() {
 }
 
 #[test]
-fn what_is_not_understood_is_refused_by_name() {
+fn unknown_and_unsupported_options_are_refused_by_name() {
     for (line, words) in [
         (&["-frob", "true"][..], "mpiexec: -frob: there is no such option"),
         (&["-rankmap", "(block)", "true"], "mpiexec: -rankmap is not supported"),

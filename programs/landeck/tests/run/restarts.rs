@@ -85,7 +85,7 @@ fn a_program_that_is_not_there_is_not_tried_again() {
 }
 
 #[test]
-fn what_a_failed_process_had_started_does_not_meet_the_next_one() {
+fn children_of_a_failed_process_do_not_meet_its_successor() {
     let script = "[ $LANDECK_RESTART ] && sleep 4 && exit 0
         (trap '' HUP TERM; sleep 3; echo of the first) & exit 1";
     let ended = run_shells(1, &["--on-failure", "restart"], script);

@@ -83,7 +83,7 @@ fn a_stop_stops_everybody_and_a_continuation_continues() {
 }
 
 #[test]
-fn what_was_ignored_stays_ignored() {
+fn an_ignored_signal_stays_ignored() {
     let launcher = env!("CARGO_BIN_EXE_landeck");
     let script = "trap 'echo got; exit 0' USR1; echo ready; while :; do sleep 0.05; done";
     let line = format!("trap '' HUP; exec {launcher} run -n 1 sh -c \"{script}\"");
@@ -103,14 +103,14 @@ fn a_signal_reaches_what_a_script_started() {
 }
 
 #[test]
-fn what_a_parent_has_blocked_or_ignored_holds_nobody_up() {
+fn signals_that_a_parent_has_blocked_or_ignored_hold_nobody_up() {
     let launcher = env!("CARGO_BIN_EXE_landeck");
     let masks = "grep -E '^Sig(Blk|Ign)' /proc/self/status";
     let changed = ["--ignore-signal=CHLD", "--block-signal=USR1,TERM,CHLD"];
     let understands = Command::new("env").args(changed).arg("true").output();
     if !understands.is_ok_and(|output| output.status.success()) {
         return crate::support::skipped(
-            "what_a_parent_has_blocked_or_ignored_holds_nobody_up",
+            "signals_that_a_parent_has_blocked_or_ignored_hold_nobody_up",
             "`env` cannot block signals here",
         );
     }

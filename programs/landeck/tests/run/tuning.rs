@@ -137,7 +137,7 @@ fn the_first_job_of_a_boot_probes_unless_something_is_known() {
 }
 
 #[test]
-fn what_may_read_a_process_is_below_its_guardian() {
+fn a_process_has_its_guardian_as_its_parent() {
     let ended = run(&["-n", "1", "sh", "-c", "[ $LANDECK_GUARDIAN = $PPID ] && echo its parent"]);
     assert_eq!((ended.code, ended.out.trim()), (Some(0), "its parent"), "{ended:?}");
 }

@@ -4,11 +4,11 @@ use super::*;
 use std::fs::read_dir;
 
 #[test]
-fn what_a_killed_job_leaves_goes_when_anybody_looks() {
+fn the_entry_of_a_killed_job_goes_when_anybody_looks() {
     if is_member() {
         return take_part(|_, _| stay());
     }
-    let job = Watched::start(2, "index::what_a_killed_job_leaves_goes_when_anybody_looks");
+    let job = Watched::start(2, "index::the_entry_of_a_killed_job_goes_when_anybody_looks");
     let said = job.until_said(&["ps"], "rank 1");
     let launcher = job.child.as_ref().unwrap().id();
     assert!(said.contains(&format!("launcher pid {launcher}, agent pid ")), "{said}");
@@ -34,11 +34,11 @@ fn what_a_killed_job_leaves_goes_when_anybody_looks() {
 }
 
 #[test]
-fn what_a_killed_guardian_leaves_goes_with_its_launcher() {
+fn the_entry_of_a_killed_guardian_goes_with_its_launcher() {
     if is_member() {
         return take_part(|_, _| stay());
     }
-    let mut job = Watched::start(2, "index::what_a_killed_guardian_leaves_goes_with_its_launcher");
+    let mut job = Watched::start(2, "index::the_entry_of_a_killed_guardian_goes_with_its_launcher");
     job.until_said(&["ps"], "rank 1");
     let entries = || read_dir(job.runtime.join("landeck")).unwrap().count();
     assert_eq!(entries(), 1);
