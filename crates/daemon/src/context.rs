@@ -9,7 +9,7 @@ use landeck_groups::hosts::LinkSight;
 use landeck_memory::Segment;
 use landeck_trust::{JoinToken, KeyHash, TrustError};
 use landeck_wire::word::{HostEntry, Word, WordContent};
-use landeck_wire::{HostId, HostIncarnation, HostNumber, JobId, MachineId, ProcessId};
+use landeck_wire::{HostIncarnation, HostNumber, JobId, MachineId, ProcessId, SegmentId};
 use rustix::event::epoll::EventFlags;
 use rustix::net::{getpeername, getsockname};
 
@@ -191,7 +191,7 @@ impl<'a> Context<'a> {
         far: Vec<ProcessId>,
     ) -> io::Result<()> {
         let hub = &mut *self.hub;
-        let host = HostId(segment.plan().host);
+        let host = SegmentId(segment.plan().host);
         hub.parts.add(job, segment, far, hub.members.words());
         // The new segment has none yet.
         hub.numbers_at = Duration::ZERO;
@@ -225,7 +225,7 @@ impl<'a> Context<'a> {
     pub(crate) fn remove_part(&mut self, job: JobId) {
         if let Some(part) = self.hub.parts.remove(job) {
             self.hub.names.job_over(job);
-            self.hub.relay.part_over(part.host_id());
+            self.hub.relay.part_over(part.segment_id());
             self.hub.lanes.remove_part(job, &part);
             self.hub.pictures.remove_part(job);
         }

@@ -7,7 +7,7 @@ use landeck_groups::door::{ObjectAnswer, ObjectQuestion};
 use landeck_groups::hosts::{DialMessage, NumberBlock, Snapshot};
 use landeck_wire::word::{HostEntry, Word, WordContent};
 use landeck_wire::{
-    ControlMessage, HostId, HostIncarnation, HostNumber, JobId, MachineId, ProcessId,
+    ControlMessage, HostIncarnation, HostNumber, JobId, MachineId, ProcessId, SegmentId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -79,7 +79,7 @@ pub(crate) enum DaemonMessage {
         /// The job.
         job: JobId,
         /// The segment of the part.
-        segment: HostId,
+        segment: SegmentId,
     },
     /// A host needs numbers for the groups of a job.
     NumbersWanted {

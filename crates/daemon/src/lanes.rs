@@ -306,7 +306,7 @@ impl Lanes {
             true => CallRefusal::Known,
             false => "its process is none of the job".into(),
         })?;
-        if preamble.wanted.host != part.host_id() || part.host_of(place) != host {
+        if preamble.wanted.segment != part.segment_id() || part.host_of(place) != host {
             return Err("its process is none of the job".into());
         }
         if preamble.is_plain != self.is_plain {
@@ -581,7 +581,7 @@ impl Lanes {
         (own, far, lane): LaneName,
         host: HostNumber,
     ) -> Option<Connected> {
-        let (job, _) = tools.parts.with_segment(own.host)?;
+        let (job, _) = tools.parts.with_segment(own.segment)?;
         let (key_generation, secret) = tools.trunks.newest_secret(host)?;
         let challenged = dial.challenged();
         let preamble = Preamble {
@@ -643,7 +643,8 @@ impl Lanes {
     }
 
     fn deliver(&mut self, tools: &LaneTools, token: u64, own: ProcessId, lane: Undelivered) {
-        let place = tools.parts.with_segment(own.host).and_then(|(_, part)| part.place(lane.far));
+        let place =
+            tools.parts.with_segment(own.segment).and_then(|(_, part)| part.place(lane.far));
         let Some(far) = place else { return };
         self.drop_reports(own, far);
         let Connected { socket, keys, .. } = lane.connected;
@@ -653,7 +654,7 @@ impl Lanes {
     }
 
     fn unreachable(&mut self, tools: &LaneTools, own: ProcessId, far: ProcessId) {
-        let Some((job, part)) = tools.parts.with_segment(own.host) else { return };
+        let Some((job, part)) = tools.parts.with_segment(own.segment) else { return };
         let Some(place) = part.place(far) else { return };
         // Where a connection was opened, one of the two processes has as many lanes as it can have.
         let host = part.host_of(place);

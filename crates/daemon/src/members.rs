@@ -7,7 +7,7 @@ use landeck_groups::hosts::{
     WordFollower,
 };
 use landeck_wire::word::{HostEntry, Word, WordContent};
-use landeck_wire::{HostId, HostIncarnation, HostNumber, JobId};
+use landeck_wire::{HostIncarnation, HostNumber, JobId, SegmentId};
 
 use crate::daemon_message::DaemonMessage;
 
@@ -140,7 +140,7 @@ impl Members {
     }
 
     /// Records that a host has a part of a job; for the arbiter.
-    pub(crate) fn part_added(&mut self, job: JobId, segment: HostId, host: HostNumber) {
+    pub(crate) fn part_added(&mut self, job: JobId, segment: SegmentId, host: HostNumber) {
         let incarnation = self.host(host).map(|entry| entry.incarnation);
         if let (Some(arbiter), Some(incarnation)) = (&mut self.arbiter, incarnation) {
             arbiter.add_part(job, segment, host, incarnation);

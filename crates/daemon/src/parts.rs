@@ -6,7 +6,7 @@ use landeck_groups::hosts::{FarChange, FarState, FarSubject, HostStanding, WordF
 use landeck_memory::plan::JobName;
 use landeck_memory::{FarProcess, FarRecord, Segment, SlotRecord, SlotState};
 use landeck_wire::word::{HostEntry, ProcessEnd};
-use landeck_wire::{HostId, HostNumber, JobId, ProcessId};
+use landeck_wire::{HostNumber, JobId, ProcessId, SegmentId};
 
 /// The part of a job on this host.
 #[derive(Debug)]
@@ -30,12 +30,12 @@ impl PartOfHost {
 
     /// Whether a process, or one that had its slot before or has it after, is a far one of the job.
     pub(crate) fn has_slot(&self, far: ProcessId) -> bool {
-        self.far.iter().any(|one| (one.host, one.slot) == (far.host, far.slot))
+        self.far.iter().any(|one| (one.segment, one.slot) == (far.segment, far.slot))
     }
 
     /// The identity of the segment.
-    pub(crate) fn host_id(&self) -> HostId {
-        HostId(self.segment.plan().host)
+    pub(crate) fn segment_id(&self) -> SegmentId {
+        SegmentId(self.segment.plan().host)
     }
 
     /// The host of a far process.
@@ -63,14 +63,14 @@ impl PartOfHost {
     /// Adds a guest of another host to the segment's table, if the host has processes there and the table has room.
     fn meet(&mut self, guest: ProcessId) -> bool {
         let its = (0..self.far.len() as u32).map(|place| self.segment.far_record(place));
-        let host = its.into_iter().find(|record| record.process.host == guest.host.0);
+        let host = its.into_iter().find(|record| record.process.host == guest.segment.0);
         let place = self.far.len() as u32;
-        let is_new = guest.host != self.host_id() && self.place(guest).is_none();
+        let is_new = guest.segment != self.segment_id() && self.place(guest).is_none();
         let Some(host) = host.filter(|_| is_new && place < self.segment.plan().far) else {
             return false;
         };
         let (slot, incarnation) = (guest.slot.0, guest.incarnation.0);
-        let process = FarProcess { host: guest.host.0, slot, incarnation };
+        let process = FarProcess { host: guest.segment.0, slot, incarnation };
         let (host_number, state) = (host.host_number, SlotState::Alive);
         let record = FarRecord { process, host_number, state, ..FarRecord::default() };
         self.segment.set_far_record(place, record);
@@ -154,16 +154,16 @@ impl Parts {
     }
 
     /// The part with this segment.
-    pub(crate) fn with_segment(&self, segment: HostId) -> Option<(JobId, &PartOfHost)> {
-        let found = self.parts.iter().find(|(_, part)| part.host_id() == segment);
+    pub(crate) fn with_segment(&self, segment: SegmentId) -> Option<(JobId, &PartOfHost)> {
+        let found = self.parts.iter().find(|(_, part)| part.segment_id() == segment);
         found.map(|(job, part)| (*job, part))
     }
 
     /// Adds a guest of another host to the table of a segment, whose processes may need it from now on. The processes
     /// that a job began with are there already.
-    pub(crate) fn meet(&mut self, segment: HostId, guest: ProcessId, words: &WordFollower) {
+    pub(crate) fn meet(&mut self, segment: SegmentId, guest: ProcessId, words: &WordFollower) {
         let mut parts = self.parts.values_mut();
-        let Some(part) = parts.find(|part| part.host_id() == segment) else { return };
+        let Some(part) = parts.find(|part| part.segment_id() == segment) else { return };
         if part.meet(guest) {
             if let (Some(place), Some(end)) = (part.place(guest), words.end_of(guest)) {
                 set_end(&part.segment, place, end);
@@ -302,7 +302,7 @@ mod tests {
     const JOB: JobId = JobId(7);
 
     fn far(slot: u32) -> ProcessId {
-        ProcessId { host: HostId(99), slot: Slot(slot), incarnation: Incarnation(1) }
+        ProcessId { segment: SegmentId(99), slot: Slot(slot), incarnation: Incarnation(1) }
     }
 
     fn parts(words: &WordFollower) -> (Parts, Segment) {
@@ -409,9 +409,9 @@ mod tests {
         segment.set_far_record(0, FarRecord { state: SlotState::Alive, ..rank });
         let mut parts = Parts::default();
         parts.add(JOB, segment.clone(), vec![far(0)], &words);
-        let strange = ProcessId { host: HostId(77), ..far(5) };
+        let strange = ProcessId { segment: SegmentId(77), ..far(5) };
         for guest in [far(0), strange, far(5), far(6)] {
-            parts.meet(HostId(1), guest, &words);
+            parts.meet(SegmentId(1), guest, &words);
         }
         let part = parts.get(JOB).unwrap();
         assert_eq!(
@@ -448,7 +448,7 @@ mod tests {
         assert_eq!(segment.far_record(1).state, SlotState::Alive);
         assert!(segment.far_record(2).is_host_lost);
         assert_eq!(segment.host_name(2).to_string(), "c");
-        assert!(parts.with_segment(HostId(1)).is_some());
+        assert!(parts.with_segment(SegmentId(1)).is_some());
     }
 
     #[test]

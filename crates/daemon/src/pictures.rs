@@ -16,7 +16,7 @@ use landeck_diagnosis::picture::{MissingHost, MissingPicture};
 use landeck_host::peer;
 use landeck_host::remote::messages::MessageStream;
 use landeck_memory::Observed;
-use landeck_wire::{ControlMessage, HostId, HostNumber, JobId, ProcessId};
+use landeck_wire::{ControlMessage, HostNumber, JobId, ProcessId, SegmentId};
 use rustix::event::epoll::EventFlags;
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, listen, socket_with,
@@ -89,7 +89,7 @@ impl Pictures {
         &mut self,
         reactor: &mut Reactor,
         job: JobId,
-        segment: HostId,
+        segment: SegmentId,
     ) -> io::Result<()> {
         const BACKLOG: i32 = 64;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -361,8 +361,8 @@ mod tests {
     const JOB: JobId = JobId(7);
 
     /// A part with a process here, and one on each of two other hosts.
-    fn part(number: u64) -> (Parts, HostId) {
-        let host = HostId(u64::from(std::process::id()) << 32 | number);
+    fn part(number: u64) -> (Parts, SegmentId) {
+        let host = SegmentId(u64::from(std::process::id()) << 32 | number);
         let plan = SegmentPlan { heap_bytes_per_process: 1 << 20, ..SegmentPlan::new(host.0, 1) };
         let segment = Segment::create(&SegmentPlan { ranks: 3, far: 2, hosts: 3, ..plan }).unwrap();
         let mut far = Vec::new();
@@ -374,7 +374,7 @@ mod tests {
             segment.set_far_record(place, record);
             segment.set_host_name(host_number, JobName::new(&format!("n{}", host_number + 1)));
             far.push(ProcessId {
-                host: HostId(process.host),
+                segment: SegmentId(process.host),
                 slot: Slot(0),
                 incarnation: Incarnation(1),
             });
@@ -537,7 +537,7 @@ mod tests {
         let mut bench = Bench::new(5);
         let (host, asker) = (HostNumber(1), 7);
         let own = |slot, incarnation| ProcessId {
-            host: bench.parts.get(JOB).unwrap().host_id(),
+            segment: bench.parts.get(JOB).unwrap().segment_id(),
             slot: Slot(slot),
             incarnation: Incarnation(incarnation),
         };

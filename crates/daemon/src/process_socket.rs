@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use landeck_groups::door::{ObjectQuestion, Question};
 use landeck_host::peer;
 use landeck_wire::handover::Handover;
-use landeck_wire::{ControlMessage, HostId};
+use landeck_wire::{ControlMessage, SegmentId};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{
@@ -24,7 +24,7 @@ const MESSAGES_PER_TURN: usize = 64;
 const WAITING_MAX: usize = 1 << 16;
 
 /// The name of the abstract socket at which the processes of a segment reach their daemon.
-pub fn process_socket_name(segment: HostId) -> String {
+pub fn process_socket_name(segment: SegmentId) -> String {
     format!("landeckd-{}-{segment}", rustix::process::geteuid().as_raw())
 }
 
@@ -32,7 +32,7 @@ pub fn process_socket_name(segment: HostId) -> String {
 ///
 /// # Errors
 /// The kernel's error.
-pub(crate) fn listen_for(segment: HostId) -> io::Result<OwnedFd> {
+pub(crate) fn listen_for(segment: SegmentId) -> io::Result<OwnedFd> {
     const BACKLOG: i32 = 1024;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;

@@ -24,7 +24,7 @@ use landeck_wire::handover::LaneKeys;
 use landeck_wire::relay::{
     RELAY_PART_BYTES, RelayOpening, RelayOperation, RelayOutcome, RelayRequest,
 };
-use landeck_wire::{Header, HostId, HostNumber, Kind, ProcessId};
+use landeck_wire::{Header, HostNumber, Kind, ProcessId, SegmentId};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 
@@ -90,7 +90,7 @@ enum Order {
     /// A process of this host has made room.
     Room(ProcessId),
     /// A job has no part here any more.
-    Over(HostId),
+    Over(SegmentId),
 }
 
 /// The relay of this host, as the daemon's loop has it.
@@ -131,7 +131,7 @@ impl Relay {
     }
 
     /// The part of a job with this segment is over.
-    pub(crate) fn part_over(&self, segment: HostId) {
+    pub(crate) fn part_over(&self, segment: SegmentId) {
         self.order(Order::Over(segment));
     }
 

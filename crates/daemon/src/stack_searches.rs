@@ -90,7 +90,7 @@ impl StackSearches {
 /// The number of a living process of a part.
 fn pid_of(part: &PartOfHost, process: ProcessId) -> Option<u32> {
     let plan = part.segment.plan();
-    let is_here = process.host == part.host_id() && process.slot.0 < plan.slots();
+    let is_here = process.segment == part.segment_id() && process.slot.0 < plan.slots();
     let record = is_here.then(|| part.segment.slot_record(process.slot.0))?;
     let is_it = record.incarnation == process.incarnation.0 && record.state == SlotState::Alive;
     (is_it && record.pid != 0).then_some(record.pid)

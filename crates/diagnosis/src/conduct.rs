@@ -212,7 +212,7 @@ impl Reader<'_> {
         let Some(meeting) = meeting else { return Needs::Others };
         let group = meeting.group.clone();
         let is_own = |process: &ProcessId| {
-            (process.host, process.slot) == (member.process.host, member.process.slot)
+            (process.segment, process.slot) == (member.process.segment, member.process.slot)
         };
         let Some(own) = group.members.iter().position(is_own) else { return Needs::Others };
         let list = match meeting.progress[own] {

@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use landeck_host::remote::messages::MessageStream;
-use landeck_wire::{HostId, ProcessId};
+use landeck_wire::{ProcessId, SegmentId};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ const SECOND_ANSWER_TIME: Duration = Duration::from_millis(100);
 const RELEASE: &str = env!("CARGO_PKG_VERSION");
 
 /// The name of the abstract socket at which observers reach the daemon of a segment.
-pub fn look_socket_name(segment: HostId) -> String {
+pub fn look_socket_name(segment: SegmentId) -> String {
     format!("landeckd-{}-{segment}-look", rustix::process::geteuid().as_raw())
 }
 
@@ -91,7 +91,7 @@ pub enum LookAnswer {
 /// An observer's connection to the daemon of its host.
 #[derive(Debug)]
 pub struct FarPictures {
-    segment: HostId,
+    segment: SegmentId,
     stream: Option<MessageStream<LookAnswer, LookRequest>>,
     last_request: u32,
     /// When the daemon was first asked without an answer.
@@ -113,7 +113,7 @@ pub struct FarAnswers {
 
 impl FarPictures {
     /// Prepares to ask about the job with this segment.
-    pub const fn new(segment: HostId) -> Self {
+    pub const fn new(segment: SegmentId) -> Self {
         Self { segment, stream: None, last_request: 0, silent_since: None }
     }
 
@@ -234,7 +234,7 @@ mod tests {
     use landeck_testing::Watchdog;
     use rustix::net::{accept, bind, listen};
 
-    fn listener(segment: HostId) -> OwnedFd {
+    fn listener(segment: SegmentId) -> OwnedFd {
         let flags = SocketFlags::CLOEXEC;
         let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
         let name = look_socket_name(segment);
@@ -243,8 +243,8 @@ mod tests {
         socket
     }
 
-    fn segment(number: u64) -> HostId {
-        HostId(u64::from(std::process::id()) << 32 | number)
+    fn segment(number: u64) -> SegmentId {
+        SegmentId(u64::from(std::process::id()) << 32 | number)
     }
 
     fn next(stream: &mut MessageStream<LookRequest, LookAnswer>) -> Option<LookRequest> {

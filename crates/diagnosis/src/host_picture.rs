@@ -13,7 +13,7 @@ use landeck_memory::{
     Counters, FarRecord, JobState, LaneRecord, Observed, Operation, Presence, SlotRecord,
     SlotState, WaitRecord,
 };
-use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+use landeck_wire::{Incarnation, ProcessId, SegmentId, Slot};
 use serde::{Deserialize, Serialize};
 
 use crate::forms::{CountersForm, OperationForm, PresenceForm, SlotRecordForm};
@@ -23,7 +23,7 @@ use crate::names::Role;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HostPicture {
     /// The identity of the segment there.
-    pub host: HostId,
+    pub host: SegmentId,
     /// The number of the host in its machine.
     pub number: u16,
     /// The name of the host.
@@ -271,7 +271,7 @@ impl FarMember {
 
 fn process_of(FarRecord { process, .. }: &FarRecord) -> ProcessId {
     ProcessId {
-        host: HostId(process.host),
+        segment: SegmentId(process.host),
         slot: Slot(process.slot),
         incarnation: Incarnation(process.incarnation),
     }
@@ -297,7 +297,7 @@ impl<'a> Look<'a> {
             names.map(|(number, name)| (number, name.to_string())).collect();
         let (number, name) = own_name(&host_names, &far);
         HostPicture {
-            host: HostId(plan.host),
+            host: SegmentId(plan.host),
             number,
             name,
             ranks: plan.ranks,
@@ -347,8 +347,8 @@ impl<'a> Look<'a> {
             return process_of(record);
         }
         let incarnation = self.records.get(peer as usize).map_or(0, |record| record.incarnation);
-        let host = HostId(self.segment.plan().host);
-        ProcessId { host, slot: Slot(peer), incarnation: Incarnation(incarnation) }
+        let host = SegmentId(self.segment.plan().host);
+        ProcessId { segment: host, slot: Slot(peer), incarnation: Incarnation(incarnation) }
     }
 
     fn wait(&self, wait: WaitRecord) -> ObservedWait {

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use landeck_memory::SlotRecord;
 use landeck_memory::membership::Replaced;
-use landeck_wire::{HostId, ProcessId, Slot};
+use landeck_wire::{ProcessId, SegmentId, Slot};
 use serde::{Deserialize, Serialize};
 
 use crate::forms::ReplacedForm;
@@ -47,8 +47,8 @@ impl Role {
 /// The names of a job's processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
-    hosts: BTreeMap<HostId, HostNames>,
-    known: HashMap<(HostId, Slot), (Role, u32)>,
+    hosts: BTreeMap<SegmentId, HostNames>,
+    known: HashMap<(SegmentId, Slot), (Role, u32)>,
 }
 
 /// The common part of the names of a host's processes.
@@ -62,13 +62,13 @@ struct HostNames {
 
 impl Names {
     /// Adds a host. Two make the names longer.
-    pub(crate) fn add_host(&mut self, host: HostId, name: &str, processes: u32) {
+    pub(crate) fn add_host(&mut self, host: SegmentId, name: &str, processes: u32) {
         self.hosts.insert(host, HostNames { name: name.to_owned(), processes });
     }
 
     /// Adds a process, if nothing is known of its slot.
     pub(crate) fn add(&mut self, process: ProcessId, role: Role, pid: u32) {
-        self.known.entry((process.host, process.slot)).or_insert((role, pid));
+        self.known.entry((process.segment, process.slot)).or_insert((role, pid));
     }
 
     /// Whether the names say on which host each process is.
@@ -79,10 +79,10 @@ impl Names {
     /// The role of a process.
     pub fn role(&self, process: ProcessId) -> Role {
         let Slot(slot) = process.slot;
-        let processes = self.hosts.get(&process.host).map_or(0, |host| host.processes);
+        let processes = self.hosts.get(&process.segment).map_or(0, |host| host.processes);
         let is_rank = !self.span_hosts() && slot < processes;
         let usual = if is_rank { Role::Rank(slot) } else { Role::Guest(slot) };
-        self.known.get(&(process.host, process.slot)).map_or(usual, |(role, _)| *role)
+        self.known.get(&(process.segment, process.slot)).map_or(usual, |(role, _)| *role)
     }
 
     /// The name of a process without its host: `rank 3`.
@@ -92,7 +92,7 @@ impl Names {
 
     /// The name of a process's host.
     pub fn host(&self, process: ProcessId) -> &str {
-        self.hosts.get(&process.host).map_or("?", |host| &host.name)
+        self.hosts.get(&process.segment).map_or("?", |host| &host.name)
     }
 
     /// The name of one process: `rank 3`, or `rank 3 on n2 (pid 411)` if the job has several hosts.
@@ -102,7 +102,7 @@ impl Names {
             return name;
         }
         let host = self.host(process);
-        match self.known.get(&(process.host, process.slot)) {
+        match self.known.get(&(process.segment, process.slot)) {
             Some((_, pid)) if *pid != 0 => format!("{name} on {host} (pid {pid})"),
             _ => format!("{name} on {host}"),
         }
@@ -114,7 +114,7 @@ impl Names {
         if !self.span_hosts() {
             return self.of_one_host(processes);
         }
-        let mut hosts: Vec<(HostId, Vec<ProcessId>)> = Vec::new();
+        let mut hosts: Vec<(SegmentId, Vec<ProcessId>)> = Vec::new();
         let mut processes = processes.to_vec();
         // Hosts have random identities, so the ranks say which comes first.
         processes.sort_by_key(|&process| match self.role(process) {
@@ -122,12 +122,12 @@ impl Names {
             _ => u32::MAX,
         });
         for process in &processes {
-            match hosts.iter_mut().find(|(host, _)| *host == process.host) {
+            match hosts.iter_mut().find(|(host, _)| *host == process.segment) {
                 Some((_, all)) => all.push(*process),
-                None => hosts.push((process.host, vec![*process])),
+                None => hosts.push((process.segment, vec![*process])),
             }
         }
-        let part = |(_, all): &(HostId, Vec<ProcessId>)| match all[..] {
+        let part = |(_, all): &(SegmentId, Vec<ProcessId>)| match all[..] {
             [one] => self.one(one),
             _ => format!("{} on {}", self.of_one_host(all), self.host(all[0])),
         };
@@ -189,7 +189,7 @@ mod tests {
     use landeck_wire::Incarnation;
 
     fn at(host: u64, slot: u32) -> ProcessId {
-        ProcessId { host: HostId(host), slot: Slot(slot), incarnation: Incarnation(1) }
+        ProcessId { segment: SegmentId(host), slot: Slot(slot), incarnation: Incarnation(1) }
     }
 
     fn here(slots: &[u32]) -> Vec<ProcessId> {
@@ -198,7 +198,7 @@ mod tests {
 
     fn of(processes: u32) -> Names {
         let mut names = Names::default();
-        names.add_host(HostId(1), "n1", processes);
+        names.add_host(SegmentId(1), "n1", processes);
         names
     }
 
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn on_several_hosts_each_process_has_its_host() {
         let mut names = of(2);
-        names.add_host(HostId(2), "n2", 2);
+        names.add_host(SegmentId(2), "n2", 2);
         let ranks = [(at(1, 0), 0, 40), (at(2, 0), 1, 41), (at(1, 1), 2, 42), (at(2, 1), 3, 0)];
         ranks.iter().for_each(|(process, rank, pid)| names.add(*process, Role::Rank(*rank), *pid));
         assert_eq!(names.one(at(2, 0)), "rank 1 on n2 (pid 41)");

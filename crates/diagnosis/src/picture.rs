@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use landeck_host::report::duration;
 use landeck_memory::{JobState, SlotState};
-use landeck_wire::{ContextId, HostId, ProcessId, Slot};
+use landeck_wire::{ContextId, ProcessId, SegmentId, Slot};
 use serde::{Deserialize, Serialize};
 
 use crate::host_picture::{BoardPicture, FarMember, HostPicture, ObservedWait};
@@ -27,7 +27,7 @@ pub struct Picture {
     pub hosts: Vec<HostInPicture>,
     /// All processes that are, were or will be in the job: by slot on one host, on several by rank.
     pub members: Vec<Member>,
-    places: HashMap<(HostId, Slot), u32>,
+    places: HashMap<(SegmentId, Slot), u32>,
     boards: HashMap<BoardPlace, Rc<BoardPicture>>,
 }
 
@@ -35,7 +35,7 @@ pub struct Picture {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostInPicture {
     /// The identity of the segment there; `None` if no other host knows it.
-    pub host: Option<HostId>,
+    pub host: Option<SegmentId>,
     /// The number of the host in its machine.
     pub number: u16,
     /// The name of the host.
@@ -99,7 +99,7 @@ pub struct MissingHost {
 /// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BoardPlace {
-    host: HostId,
+    host: SegmentId,
     board: u64,
 }
 
@@ -109,7 +109,7 @@ impl BoardPlace {
 
     /// A group without a board, by the context of a wait in it.
     const fn without_board(context: u32) -> Self {
-        Self { host: HostId(0), board: ContextId(context).of_group().0 as u64 }
+        Self { host: SegmentId(0), board: ContextId(context).of_group().0 as u64 }
     }
 }
 
@@ -135,12 +135,12 @@ impl Picture {
             hosts.entry(number).or_insert(sight);
         }
         let mut members: Vec<Member> = Vec::new();
-        let mut known: HashMap<(HostId, Slot), u32> = HashMap::new();
-        let seen: Vec<HostId> = pictures.iter().map(|picture| picture.host).collect();
+        let mut known: HashMap<(SegmentId, Slot), u32> = HashMap::new();
+        let seen: Vec<SegmentId> = pictures.iter().map(|picture| picture.host).collect();
         for picture in &pictures {
-            let far = picture.far.iter().filter(|far| !seen.contains(&far.process.host));
+            let far = picture.far.iter().filter(|far| !seen.contains(&far.process.segment));
             for far in far {
-                if known.insert((far.process.host, far.process.slot), 0).is_none() {
+                if known.insert((far.process.segment, far.process.slot), 0).is_none() {
                     note_host(&mut hosts, far, picture);
                     members.push(Member::unseen(far));
                 }
@@ -176,7 +176,7 @@ impl Picture {
         }
         let places = (0..)
             .zip(&members)
-            .map(|(place, Member { process, .. })| ((process.host, process.slot), place));
+            .map(|(place, Member { process, .. })| ((process.segment, process.slot), place));
         let state = if is_ending { JobState::Ending } else { JobState::Running };
         let hosts = hosts.into_values().collect();
         Self { processes, places: places.collect(), names, state, hosts, members, boards }
@@ -184,7 +184,7 @@ impl Picture {
 
     /// The place of a process among the members.
     pub fn place(&self, process: ProcessId) -> Option<u32> {
-        self.places.get(&(process.host, process.slot)).copied()
+        self.places.get(&(process.segment, process.slot)).copied()
     }
 
     /// The member that a process is.
@@ -199,14 +199,14 @@ impl Picture {
 
     /// The sight of a process's host.
     pub fn host_of(&self, process: ProcessId) -> Option<&HostInPicture> {
-        self.hosts.iter().find(|sight| sight.host == Some(process.host))
+        self.hosts.iter().find(|sight| sight.host == Some(process.segment))
     }
 
     /// The board of the group in which a process waits.
     pub(crate) fn board_place(&self, process: ProcessId, wait: &ObservedWait) -> BoardPlace {
         match wait.board == 0 && self.names.span_hosts() {
             true => BoardPlace::without_board(wait.context),
-            false => BoardPlace { host: process.host, board: wait.board },
+            false => BoardPlace { host: process.segment, board: wait.board },
         }
     }
 
@@ -241,7 +241,7 @@ fn note_host(hosts: &mut BTreeMap<u16, HostInPicture>, far: &FarMember, by: &Hos
         let missing = Some(MissingPicture::Over);
         HostInPicture { host: None, number, name, missing }
     });
-    sight.host = Some(far.process.host);
+    sight.host = Some(far.process.segment);
     if far.is_host_lost {
         sight.missing = Some(MissingPicture::Lost);
     }

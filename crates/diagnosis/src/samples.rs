@@ -1,7 +1,7 @@
 //! Pictures for tests: a job on two hosts whose four ranks alternate between them.
 
 use landeck_memory::{Operation, SlotRecord, SlotState};
-use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+use landeck_wire::{Incarnation, ProcessId, SegmentId, Slot};
 
 use crate::host_picture::{FarMember, HostPicture, ObservedWait};
 use crate::names::Role;
@@ -11,7 +11,7 @@ use crate::picture::Member;
 const AT_NS: u64 = 5_000_000_000;
 
 pub(crate) fn process(host: u64, slot: u32) -> ProcessId {
-    ProcessId { host: HostId(host), slot: Slot(slot), incarnation: Incarnation(1) }
+    ProcessId { segment: SegmentId(host), slot: Slot(slot), incarnation: Incarnation(1) }
 }
 
 pub(crate) fn record(pid: u32) -> SlotRecord {
@@ -43,7 +43,7 @@ pub(crate) fn two_hosts() -> Vec<HostPicture> {
     let host = |host: u64| {
         let (own, other) = (host as u32 - 1, 2 - host as u32);
         HostPicture {
-            host: HostId(host),
+            host: SegmentId(host),
             number: own as u16,
             name: format!("n{host}"),
             ranks: 4,

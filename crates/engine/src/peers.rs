@@ -2,7 +2,7 @@
 
 use landeck_channel::Peer;
 use landeck_memory::{FarProcess, Segment, SlotState};
-use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+use landeck_wire::{Incarnation, ProcessId, SegmentId, Slot};
 
 /// The process that a peer stands for.
 #[must_use]
@@ -16,22 +16,22 @@ pub fn process_of(segment: &Segment, peer: Peer) -> ProcessId {
             incarnation: segment.incarnation(peer.0),
         },
     };
-    ProcessId { host: HostId(host), slot: Slot(slot), incarnation: Incarnation(incarnation) }
+    ProcessId { segment: SegmentId(host), slot: Slot(slot), incarnation: Incarnation(incarnation) }
 }
 
 /// The peer that a process is here. `None` if this host knows no such process.
 #[must_use]
 pub fn peer_of(segment: &Segment, process: ProcessId) -> Option<Peer> {
     let plan = segment.plan();
-    if process.host.0 == plan.host {
+    if process.segment.0 == plan.host {
         return (process.slot.0 < plan.slots()).then_some(Peer(process.slot.0));
     }
     let is_it = |&far: &u32| {
         let record = segment.far_record(far);
         let FarProcess { host, slot, incarnation } = record.process;
-        let place = (HostId(host), Slot(slot), Incarnation(incarnation));
+        let place = (SegmentId(host), Slot(slot), Incarnation(incarnation));
         record.state != SlotState::Free
-            && place == (process.host, process.slot, process.incarnation)
+            && place == (process.segment, process.slot, process.incarnation)
     };
     (0..plan.far).find(is_it).map(|far| Peer(plan.slots() + far))
 }

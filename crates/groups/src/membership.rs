@@ -23,7 +23,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+use landeck_wire::{Incarnation, ProcessId, SegmentId, Slot};
 
 pub use self::steps::{Input, Output, Presence, Refusal};
 pub use crate::record::{Record, State};
@@ -37,7 +37,7 @@ mod steps;
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// The host of the job.
-    pub host: HostId,
+    pub host: SegmentId,
     /// The number of slots of the job's own processes, which come first.
     pub processes: u32,
     /// The number of slots for guests, which follow.
@@ -103,7 +103,7 @@ impl Membership {
         let mut records = vec![Record::default(); processes + plan.guests as usize];
         records[..processes].fill(reserved);
         let first = (0..plan.processes).map(|slot| ProcessId {
-            host: plan.host,
+            segment: plan.host,
             slot: Slot(slot),
             incarnation: Incarnation(1),
         });
@@ -213,7 +213,7 @@ impl Membership {
     /// The process that has this slot, or had it last.
     pub fn process(&self, slot: Slot) -> ProcessId {
         let incarnation = Incarnation(self.record(slot).incarnation);
-        ProcessId { host: self.plan.host, slot, incarnation }
+        ProcessId { segment: self.plan.host, slot, incarnation }
     }
 
     /// Whether this incarnation of the process lives.
@@ -514,7 +514,7 @@ mod tests {
     pub(super) const GRACE: Duration = Duration::from_secs(1);
 
     pub(super) fn membership(on_failure: OnFailure) -> Membership {
-        let plan = Plan { host: HostId(7), processes: 3, guests: 2, on_failure, grace: GRACE };
+        let plan = Plan { host: SegmentId(7), processes: 3, guests: 2, on_failure, grace: GRACE };
         let mut membership = Membership::new(plan);
         for slot in 0..3 {
             membership.handle(NOW, Input::Started { slot: Slot(slot), pid: 100 + slot });
@@ -614,7 +614,7 @@ mod tests {
     #[test]
     fn a_program_that_cannot_start_aborts_the_job_before_it_begins() {
         let plan = Plan {
-            host: HostId(7),
+            host: SegmentId(7),
             processes: 3,
             guests: 0,
             on_failure: OnFailure::Abort,
@@ -708,7 +708,7 @@ mod tests {
     #[test]
     fn a_member_takes_its_reserved_slot_once() {
         let plan = Plan {
-            host: HostId(7),
+            host: SegmentId(7),
             processes: 2,
             guests: 1,
             on_failure: OnFailure::Notify,

@@ -85,10 +85,10 @@ impl fmt::Display for View {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck_wire::{HostId, Incarnation, Slot};
+    use landeck_wire::{Incarnation, SegmentId, Slot};
 
     fn process(slot: u32) -> ProcessId {
-        ProcessId { host: HostId(1), slot: Slot(slot), incarnation: Incarnation(1) }
+        ProcessId { segment: SegmentId(1), slot: Slot(slot), incarnation: Incarnation(1) }
     }
 
     #[test]

@@ -12,11 +12,11 @@ use landeck_groups::door::{
 };
 use landeck_groups::membership::{self, Membership, OnFailure, Output, Plan, Presence, State};
 use landeck_testing::{Random, Watchdog, seed};
-use landeck_wire::{ControlMessage, HostId, Incarnation, ProcessId, Slot};
+use landeck_wire::{ControlMessage, Incarnation, ProcessId, SegmentId, Slot};
 
 /// The time limit of each test.
 const TIME_MAX: Duration = Duration::from_secs(300);
-const HOST: HostId = HostId(7);
+const HOST: SegmentId = SegmentId(7);
 const UID: u32 = 1_000;
 const PROCESSES: u32 = 3;
 const SLOTS: u32 = 5;
@@ -174,7 +174,7 @@ impl World {
 
     fn some_process(&mut self) -> ProcessId {
         let (slot, incarnation) = (self.random.below(6) as u32, 1 + self.random.below(2) as u32);
-        ProcessId { host: HOST, slot: Slot(slot), incarnation: Incarnation(incarnation) }
+        ProcessId { segment: HOST, slot: Slot(slot), incarnation: Incarnation(incarnation) }
     }
 
     fn say(&mut self) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use landeck_groups::membership::{Input, Membership, OnFailure, Output, Plan, Presence, State};
-use landeck_wire::{HostId, ProcessId, Slot};
+use landeck_wire::{ProcessId, SegmentId, Slot};
 use proptest::prelude::*;
 
 const GRACE: Duration = Duration::from_secs(1);
@@ -93,7 +93,7 @@ proptest! {
         inputs in proptest::collection::vec((any_input(), 0_u64..3), 1..80),
         on_failure in any_policy(),
     ) {
-        let plan = Plan { host: HostId(7), processes: 3, guests: 2, on_failure, grace: GRACE };
+        let plan = Plan { host: SegmentId(7), processes: 3, guests: 2, on_failure, grace: GRACE };
         let mut membership = Membership::new(plan);
         let mut now = Duration::ZERO;
         let mut overs = 0;

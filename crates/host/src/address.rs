@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use landeck_groups::door::Name;
-use landeck_wire::HostId;
+use landeck_wire::SegmentId;
 use rustix::fs::{Mode, OFlags};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
@@ -35,7 +35,7 @@ impl fmt::Display for Address {
 }
 
 impl Address {
-    pub(crate) fn of_job(host: HostId) -> Self {
+    pub(crate) fn of_job(host: SegmentId) -> Self {
         Self::Abstract(format!("landeck-{}-{host}", own_uid()))
     }
 
@@ -45,7 +45,7 @@ impl Address {
     }
 
     /// The address at which a daemon listens for the processes of a segment.
-    pub(crate) fn of_daemon(segment: HostId) -> Self {
+    pub(crate) fn of_daemon(segment: SegmentId) -> Self {
         Self::Abstract(format!("landeckd-{}-{segment}", own_uid()))
     }
 
@@ -93,7 +93,7 @@ pub(crate) fn own_uid() -> u32 {
 ///
 /// # Errors
 /// The kernel's error; [`io::ErrorKind::PermissionDenied`] if a process of another user listens there.
-pub fn connect_to_daemon(segment: HostId) -> io::Result<OwnedFd> {
+pub fn connect_to_daemon(segment: SegmentId) -> io::Result<OwnedFd> {
     /// The time in which a daemon accepts the processes of a host, which all come at once.
     const ACCEPT_TIME: Duration = Duration::from_secs(30);
     let connection = dial(&Address::of_daemon(segment), Instant::now() + ACCEPT_TIME)?;

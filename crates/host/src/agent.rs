@@ -293,7 +293,7 @@ mod tests {
     use landeck_groups::membership::OnFailure;
     use landeck_memory::{SegmentPlan, SlotState};
     use landeck_testing::Watchdog;
-    use landeck_wire::{ControlMessage, HostId, Incarnation};
+    use landeck_wire::{ControlMessage, Incarnation, SegmentId};
     use rustix::event::{PollFd, PollFlags, poll};
     use rustix::net::{
         AddressFamily, RecvFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv, send,
@@ -316,12 +316,12 @@ mod tests {
         Segment::create(&plan).unwrap()
     }
 
-    pub(super) fn host(segment: &Segment) -> HostId {
-        HostId(segment.plan().host)
+    pub(super) fn host(segment: &Segment) -> SegmentId {
+        SegmentId(segment.plan().host)
     }
 
     pub(super) fn process(segment: &Segment, slot: u32) -> ProcessId {
-        ProcessId { host: host(segment), slot: Slot(slot), incarnation: Incarnation(1) }
+        ProcessId { segment: host(segment), slot: Slot(slot), incarnation: Incarnation(1) }
     }
 
     pub(super) fn wait_for(segment: &Segment, slot: u32, state: SlotState) {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use landeck_groups::membership::{Input, OnFailure, Plan};
 use landeck_memory::Segment;
-use landeck_wire::{HostId, Slot};
+use landeck_wire::{SegmentId, Slot};
 use rustix::event::epoll::EventFlags;
 use rustix::event::{EventfdFlags, eventfd};
 
@@ -51,7 +51,7 @@ pub fn serve_in_thread(
         return Err(AgentError::LocalSegment);
     }
     let plan = Plan {
-        host: HostId(segment.plan().host),
+        host: SegmentId(segment.plan().host),
         processes: segment.plan().processes,
         guests: segment.plan().guests,
         // The launcher that started the processes ends them, not the agent.

@@ -24,7 +24,7 @@ use landeck_memory::system::now_ns;
 use landeck_memory::{
     JobName, JobState, Presence, Segment, SegmentError, SegmentPlan, SlotState, processors, waiter,
 };
-use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+use landeck_wire::{Incarnation, ProcessId, SegmentId, Slot};
 use rustix::fs::SealFlags;
 
 use crate::agent_thread::{self, AgentError, AgentThread};
@@ -158,15 +158,15 @@ pub enum AttachError {
     )]
     OtherJob {
         /// The job of the segment.
-        found: HostId,
+        found: SegmentId,
         /// The job that the environment names.
-        wanted: HostId,
+        wanted: SegmentId,
     },
     /// An agent's answer fits no job.
     #[error("the agent of job {host} sent {what}: use the same version of Landeck everywhere")]
     Answer {
         /// The job.
-        host: HostId,
+        host: SegmentId,
         /// The answer, in words.
         what: String,
     },
@@ -206,7 +206,7 @@ pub enum AttachError {
     #[error("cannot join job {host}: {error}")]
     Join {
         /// The job.
-        host: HostId,
+        host: SegmentId,
         /// The reason.
         error: JoinError,
     },
@@ -309,7 +309,7 @@ pub fn from_environment() -> Result<Option<Attachment>, AttachError> {
     let Some(descriptor) = inherited_segment()? else { return over_socket(host, slot).map(Some) };
     let slot = slot.ok_or(AttachError::Variable { name: "LANDECK_SLOT", value: None })?;
     let segment = Segment::attach(descriptor)?;
-    let found = HostId(segment.plan().host);
+    let found = SegmentId(segment.plan().host);
     if found != host {
         return Err(AttachError::OtherJob { found, wanted: host });
     }
@@ -353,7 +353,7 @@ impl Attachment {
     /// The identity of this process. It has another one when it has left and come back.
     pub fn process(&self) -> ProcessId {
         ProcessId {
-            host: HostId(self.segment.plan().host),
+            segment: SegmentId(self.segment.plan().host),
             slot: Slot(self.slot),
             incarnation: Incarnation(self.segment.incarnation(self.slot)),
         }
@@ -382,7 +382,7 @@ impl Attachment {
     /// # Errors
     /// [`AttachError::Join`]: the agent does not answer, or the job ends.
     pub fn come_back(&self) -> Result<(), AttachError> {
-        let host = HostId(self.segment.plan().host);
+        let host = SegmentId(self.segment.plan().host);
         let say = || {
             let said = socket::say_presence(self.process(), START_TIME);
             said.map_err(|error| AttachError::Join { host, error })
@@ -494,7 +494,8 @@ fn in_slot(segment: Segment, slot: u32, origin: Origin) -> Result<Attachment, At
         presence => return Err(AttachError::SlotInUse { slot, presence }),
     }
     let incarnation = Incarnation(record.incarnation);
-    let process = ProcessId { host: HostId(segment.plan().host), slot: Slot(slot), incarnation };
+    let process =
+        ProcessId { segment: SegmentId(segment.plan().host), slot: Slot(slot), incarnation };
     let watched_by = if record.pid == std::process::id() { None } else { be_watched(process) };
     Ok(Attachment {
         segment,
@@ -524,7 +525,7 @@ fn restarted() -> Result<Option<Restarted>, AttachError> {
 }
 
 /// Joins over the socket: as the process of the slot, if one is given, otherwise as a guest.
-fn over_socket(host: HostId, slot: Option<u32>) -> Result<Attachment, AttachError> {
+fn over_socket(host: SegmentId, slot: Option<u32>) -> Result<Attachment, AttachError> {
     let Some(slot) = slot else {
         return as_joined(socket::join(host, AGENT_TIME), host, Origin::Socket);
     };
@@ -544,12 +545,12 @@ fn over_socket(host: HostId, slot: Option<u32>) -> Result<Attachment, AttachErro
 /// Turns an agent's answer into an attachment.
 fn as_joined(
     joined: Result<Joined, JoinError>,
-    host: HostId,
+    host: SegmentId,
     origin: Origin,
 ) -> Result<Attachment, AttachError> {
     let joined = joined.map_err(|error| AttachError::Join { host, error })?;
     let segment = Segment::attach(joined.segment)?;
-    let found = HostId(segment.plan().host);
+    let found = SegmentId(segment.plan().host);
     if found != host {
         return Err(AttachError::Answer { host, what: format!("the memory of job {found}") });
     }
@@ -619,7 +620,7 @@ fn first_of_job(
     let cpus = processors_of_job(processes);
     let launcher = client.connection().map_err(AgentError::System)?;
     let mut attachment = found_job(processes, cpus, launcher, settings)?;
-    let host = HostId(attachment.segment.plan().host);
+    let host = SegmentId(attachment.segment.plan().host);
     client.put(ADDRESS_KEY, &Address { host, name: own_name() }.to_string())?;
     client.fence()?;
     // Past the second fence all have joined. So the job is whole when a process begins to work in it, and the agent
@@ -673,7 +674,7 @@ fn other_of_job(mut client: Foreign) -> Result<Attachment, AttachError> {
 /// How to reach rank 0 of another launcher's job: its job, and the name of its host for people.
 #[derive(Debug, PartialEq, Eq)]
 struct Address {
-    host: HostId,
+    host: SegmentId,
     name: String,
 }
 
@@ -793,9 +794,9 @@ mod tests {
     fn a_guest_comes_over_the_socket() {
         let _watchdog = Watchdog::start(LIMIT);
         let first = alone(none).unwrap();
-        let host = first.process().host;
+        let host = first.process().segment;
         let guest = over_socket(host, None).unwrap();
-        assert_eq!(guest.process().host, host);
+        assert_eq!(guest.process().segment, host);
         assert!(guest.slot >= guest.processes && guest.tie.is_some());
         guest.leave().unwrap();
         first.leave().unwrap();
@@ -807,7 +808,7 @@ mod tests {
     fn a_process_whose_descriptor_was_closed_gets_its_slot_over_the_socket() {
         let _watchdog = Watchdog::start(LIMIT);
         let first = alone(none).unwrap();
-        let host = first.process().host;
+        let host = first.process().segment;
         let error = over_socket(host, Some(0)).unwrap_err();
         assert!(matches!(error, AttachError::SlotInUse { slot: 0, .. }), "{error}");
         first.segment.set_presence(0, Presence::NotAttached);
@@ -831,7 +832,7 @@ mod tests {
 
     #[test]
     fn an_address_survives_the_key_space() {
-        let address = Address { host: HostId(0xff), name: "häuschen.example".into() };
+        let address = Address { host: SegmentId(0xff), name: "häuschen.example".into() };
         let text = address.to_string();
         assert!(text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.'), "{text}");
         assert_eq!(Address::parse(&text), Some(address));

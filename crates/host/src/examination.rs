@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use landeck_memory::{ProcessMark, Segment, SegmentPlan, processors, system};
-use landeck_wire::HostId;
+use landeck_wire::SegmentId;
 use rustix::process::{PidfdFlags, Resource, getpid, getrlimit, pidfd_open};
 
 use crate::address::Address;
@@ -176,7 +176,7 @@ fn open_files() -> Finding {
 }
 
 fn socket() -> Finding {
-    let own = Address::of_job(HostId(u64::from(std::process::id()) | 0xd0c << 32));
+    let own = Address::of_job(SegmentId(u64::from(std::process::id()) | 0xd0c << 32));
     match own.listen() {
         Ok(_) => Finding::new("sockets", Health::Good, "a job can be joined", "none"),
         Err(error) => Finding::new(

@@ -17,7 +17,7 @@ use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt}
 use std::path::{Path, PathBuf};
 
 use landeck_memory::JobName;
-use landeck_wire::HostId;
+use landeck_wire::SegmentId;
 
 use crate::address::{Address, is_listened_to, own_uid};
 
@@ -49,7 +49,7 @@ pub(crate) struct Entry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listed {
     /// Its identity.
-    pub(crate) host: HostId,
+    pub(crate) host: SegmentId,
     /// The number of its name.
     number: u64,
     path: PathBuf,
@@ -130,7 +130,7 @@ impl Index {
     }
 
     /// Creates the entry of a job, and removes some entries that killed jobs have left.
-    pub(crate) fn enter(&self, host: HostId, name: &JobName) -> io::Result<Entry> {
+    pub(crate) fn enter(&self, host: SegmentId, name: &JobName) -> io::Result<Entry> {
         self.sweep(LOOKED_AT);
         let unfinished = self.directory.join(format!("{UNFINISHED}{host}"));
         let path = self.directory.join(format!("{host}-{:016x}{SUFFIX}", number_of(name)));
@@ -146,7 +146,7 @@ impl Index {
     }
 
     /// Removes what the agent of a job has left, which was killed.
-    fn forget(&self, host: HostId) {
+    fn forget(&self, host: SegmentId) {
         let its = self.listed().into_iter().filter(|listed| listed.host == host);
         let unfinished = self.directory.join(format!("{UNFINISHED}{host}"));
         for path in its.map(|listed| listed.path).chain([unfinished]) {
@@ -156,12 +156,12 @@ impl Index {
     }
 
     /// The jobs that have entries. Entries at which nobody listens are removed.
-    pub fn jobs(&self) -> Vec<HostId> {
+    pub fn jobs(&self) -> Vec<SegmentId> {
         self.sweep(usize::MAX)
     }
 
     /// Looks at up to `most` entries and removes those of dead jobs; returns the others.
-    fn sweep(&self, most: usize) -> Vec<HostId> {
+    fn sweep(&self, most: usize) -> Vec<SegmentId> {
         let mut jobs = Vec::new();
         for entry in self.entries().take(most) {
             match Listed::read(&entry) {
@@ -194,7 +194,7 @@ impl Index {
     }
 
     /// The address of a job's entry, if it has one.
-    pub(crate) fn address(&self, host: HostId) -> Option<Address> {
+    pub(crate) fn address(&self, host: SegmentId) -> Option<Address> {
         let listed = self.listed().into_iter().find(|listed| listed.host == host)?;
         Some(Address::File(listed.path))
     }
@@ -228,7 +228,7 @@ impl Listed {
 }
 
 /// Removes what the killed agent of a job has left in the index of this user.
-pub(crate) fn forget(host: HostId) {
+pub(crate) fn forget(host: SegmentId) {
     if let Some(index) = Index::of_user() {
         index.forget(host);
     }
@@ -287,8 +287,8 @@ mod tests {
         let index = Index::at(place.0.join("landeck")).unwrap();
         let mode = fs::metadata(index.directory()).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, PRIVATE);
-        let entry = index.enter(HostId(7), &JobName::new("heat")).unwrap();
-        assert_eq!(index.jobs(), [HostId(7)]);
+        let entry = index.enter(SegmentId(7), &JobName::new("heat")).unwrap();
+        assert_eq!(index.jobs(), [SegmentId(7)]);
         let directory = || fs::metadata(index.directory()).unwrap().ino();
         let before = directory();
         drop(entry);
@@ -300,7 +300,7 @@ mod tests {
     fn entries_tell_who_may_be_meant_without_being_asked() {
         let place = Place::new("meant");
         let index = Index::at(place.0.join("landeck")).unwrap();
-        let entry = |host, name| index.enter(HostId(host), &JobName::new(name)).unwrap();
+        let entry = |host, name| index.enter(SegmentId(host), &JobName::new(name)).unwrap();
         let _entries = [entry(0xab << 56, "heat"), entry(0xcd << 56, "a/b \u{fc}")];
         let meant = |reference: &str| {
             let listed = index.listed().into_iter().filter(|listed| listed.may_be(reference));
@@ -308,8 +308,8 @@ mod tests {
         };
         assert_eq!((meant("heat"), meant("a/b \u{fc}")), (vec![0xab], vec![0xcd]));
         assert_eq!((meant("cd00"), meant("hea")), (vec![0xcd], vec![]));
-        assert_eq!(index.address(HostId(1)), None);
-        assert!(index.address(HostId(0xab << 56)).is_some_and(|at| is_listened_to(&at)));
+        assert_eq!(index.address(SegmentId(1)), None);
+        assert!(index.address(SegmentId(0xab << 56)).is_some_and(|at| is_listened_to(&at)));
     }
 
     #[test]
@@ -317,19 +317,19 @@ mod tests {
         let place = Place::new("left");
         let index = Index::at(place.0.join("landeck")).unwrap();
         let kill = |host| {
-            let mut entry = index.enter(HostId(host), &JobName::new("heat")).unwrap();
+            let mut entry = index.enter(SegmentId(host), &JobName::new("heat")).unwrap();
             entry.path = PathBuf::from("/nowhere"); // as if it were never dropped
         };
         kill(5);
         assert_eq!(count(index.directory()), 1);
-        index.forget(HostId(6));
+        index.forget(SegmentId(6));
         assert_eq!(count(index.directory()), 1);
-        index.forget(HostId(5));
+        index.forget(SegmentId(5));
         assert_eq!(count(index.directory()), 0, "who sees the end of the agent");
         (0..20).for_each(kill);
         assert!(count(index.directory()) <= LOOKED_AT + 1, "new ones made room");
-        let live = index.enter(HostId(99), &JobName::new("heat")).unwrap();
-        assert_eq!(index.jobs(), [HostId(99)]);
+        let live = index.enter(SegmentId(99), &JobName::new("heat")).unwrap();
+        assert_eq!(index.jobs(), [SegmentId(99)]);
         assert_eq!(count(index.directory()), 1);
         drop(live);
     }

@@ -15,7 +15,7 @@ use crate::signals::{self, Conduct, Reaction};
 use crate::stacks;
 use crate::start::Started;
 use crate::watch::Watch;
-use landeck_wire::HostId;
+use landeck_wire::SegmentId;
 use rustix::event::epoll::EventFlags;
 use std::collections::BTreeSet;
 use std::thread;
@@ -176,7 +176,7 @@ impl Job<'_> {
     /// join as well. The thread ends with the launcher at the latest.
     fn serve_groups(&mut self) -> Result<(), LaunchError> {
         let Some(serve) = self.serves_groups.take() else { return Ok(()) };
-        serve_groups_of(serve, HostId(self.started.witness.segment().plan().host))
+        serve_groups_of(serve, SegmentId(self.started.witness.segment().plan().host))
     }
 
     fn hear_guardian(&mut self) -> Result<(), LaunchError> {
@@ -186,7 +186,7 @@ impl Job<'_> {
                 self.serve_groups()?;
             }
             if matches!(event, Event::GuardianGone) {
-                index::forget(HostId(self.started.witness.segment().plan().host));
+                index::forget(SegmentId(self.started.witness.segment().plan().host));
             }
             self.is_over |= matches!(event, Event::AllEnded | Event::GuardianGone);
             if let Some(happened) = self.started.witness.understand(event) {
@@ -245,7 +245,7 @@ impl Job<'_> {
         let elapsed = self.began.elapsed();
         let alive: Vec<(u32, Process)> =
             self.record.alive().map(|(rank, process)| (rank, process.clone())).collect();
-        let job = HostId(self.started.witness.segment().plan().host).to_string();
+        let job = SegmentId(self.started.witness.segment().plan().host).to_string();
         let explanation = self.launch.explain.and_then(|explain| explain(&job));
         let give_up = Instant::now() + STACKS_MAX;
         // A debugger is slow, and it stops processes, so all places are recorded before.
@@ -335,7 +335,7 @@ impl Job<'_> {
 ///
 /// # Errors
 /// If there is no such thread.
-pub(crate) fn serve_groups_of(serve: ServeGroups, host: HostId) -> Result<(), LaunchError> {
+pub(crate) fn serve_groups_of(serve: ServeGroups, host: SegmentId) -> Result<(), LaunchError> {
     let work = move || {
         // A job that has ended has no groups to serve.
         if let Err(why) = serve(&host.to_string())

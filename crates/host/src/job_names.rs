@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use landeck_groups::door::{Asked, Name, Object, ObjectKind, ObjectQuestion};
 use landeck_memory::Segment;
-use landeck_wire::{HostId, HostNumber, ProcessId};
+use landeck_wire::{HostNumber, ProcessId, SegmentId};
 use rustix::event::{Timespec, poll};
 
 use crate::address::Address;
@@ -86,7 +86,7 @@ pub fn withdraw(
 /// The PID of the process of this segment that asks about names. `None` if there is no such process.
 #[must_use]
 pub fn pid_of_asker(segment: &Segment, question: &ObjectQuestion) -> Option<u32> {
-    let ProcessId { host, slot, incarnation } = question.process;
+    let ProcessId { segment: host, slot, incarnation } = question.process;
     let is_here = host.0 == segment.plan().host
         && slot.0 < segment.plan().slots()
         && segment.incarnation(slot.0) == incarnation.0;
@@ -98,7 +98,7 @@ fn ask(
     segment: &Segment,
     question: &ObjectQuestion,
 ) -> Result<Result<Object, Object>, ObjectError> {
-    let address = Address::of_daemon(HostId(segment.plan().host));
+    let address = Address::of_daemon(SegmentId(segment.plan().host));
     let (answer, _) = socket::exchange_about(&address, question, socket::AGENT_TIME)?;
     match answer.verdict {
         Verdict::InUse => Ok(Err(answer.object)),
@@ -119,11 +119,11 @@ pub fn taken_by(segment: &Segment, kind: ObjectKind, name: &Name, taken: &Object
 /// The name of the host of a process that is elsewhere, or its number. `None` for a process of this host.
 #[must_use]
 pub fn host_name(segment: &Segment, process: ProcessId) -> Option<String> {
-    if process.host.0 == segment.plan().host {
+    if process.segment.0 == segment.plan().host {
         return None;
     }
     let far = (0..segment.plan().far).map(|far| segment.far_record(far));
-    let record = far.into_iter().find(|record| record.process.host == process.host.0)?;
+    let record = far.into_iter().find(|record| record.process.host == process.segment.0)?;
     let HostNumber(number) = HostNumber(record.host_number);
     Some(match segment.host_name(number).to_string() {
         name if name.is_empty() => format!("host {number}"),
@@ -133,7 +133,7 @@ pub fn host_name(segment: &Segment, process: ProcessId) -> Option<String> {
 
 /// Whether this host knows already that a process has ended.
 fn is_over(segment: &Segment, process: ProcessId) -> bool {
-    if process.host.0 == segment.plan().host {
+    if process.segment.0 == segment.plan().host {
         let record = segment.slot_record(process.slot.0);
         return record.incarnation != process.incarnation.0 || record.state.is_gone();
     }
@@ -141,7 +141,7 @@ fn is_over(segment: &Segment, process: ProcessId) -> bool {
     far.into_iter().any(|record| {
         let it = record.process;
         (it.host, it.slot, it.incarnation)
-            == (process.host.0, process.slot.0, process.incarnation.0)
+            == (process.segment.0, process.slot.0, process.incarnation.0)
             && record.state.is_gone()
     })
 }
@@ -166,7 +166,7 @@ mod tests {
 
     fn process(host: u64, slot: u32, incarnation: u32) -> ProcessId {
         let incarnation = Incarnation(incarnation);
-        ProcessId { host: HostId(host), slot: Slot(slot), incarnation }
+        ProcessId { segment: SegmentId(host), slot: Slot(slot), incarnation }
     }
 
     #[test]

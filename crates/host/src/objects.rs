@@ -282,7 +282,7 @@ fn ask_within(
     question: &ObjectQuestion,
     time: Duration,
 ) -> Result<(ObjectAnswer, Option<OwnedFd>), ObjectError> {
-    let address = Address::of_job(question.process.host);
+    let address = Address::of_job(question.process.segment);
     let (answer, passed) = socket::exchange_about(&address, question, time)?;
     Ok((granted(question, answer)?, passed))
 }
@@ -309,14 +309,14 @@ pub(crate) fn granted(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck_wire::{HostId, Incarnation, Slot};
+    use landeck_wire::{Incarnation, SegmentId, Slot};
 
     #[test]
     fn an_agent_that_does_not_answer_is_an_error_when_the_time_is_over() {
         // A process that connects cannot tell this from an agent that is stopped.
-        let host = HostId(u64::from(std::process::id()) << 32 | 0xdea1);
+        let host = SegmentId(u64::from(std::process::id()) << 32 | 0xdea1);
         let _silent = Address::of_job(host).listen().unwrap();
-        let process = ProcessId { host, slot: Slot(3), incarnation: Incarnation(9) };
+        let process = ProcessId { segment: host, slot: Slot(3), incarnation: Incarnation(9) };
         let time = Duration::from_millis(50);
         for asked in Asked::ALL {
             let question = ObjectQuestion::new(process, ObjectKind::Semaphore, asked);

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use landeck_memory::{JobName, Observed, SegmentError};
-use landeck_wire::{HostId, JobId};
+use landeck_wire::{JobId, SegmentId};
 use rustix::fs::{Mode, OFlags};
 
 use crate::address::{Address, own_uid};
@@ -32,7 +32,7 @@ const FILE_NAME: &str = "/memfd:landeck (deleted)";
 #[derive(Debug)]
 pub struct ObservedJob {
     /// The identity of the segment: that of the job's part on this host, if it has one here.
-    pub host: HostId,
+    pub host: SegmentId,
     /// Whether this part of the job runs on this host. Hosts that share the directory of the index see the other parts too.
     pub is_here: bool,
     /// Its memory.
@@ -73,7 +73,7 @@ pub enum ObserveError {
     #[error("job {host} cannot be observed: {source}")]
     Unreachable {
         /// The job.
-        host: HostId,
+        host: SegmentId,
         /// The reason.
         source: JoinError,
     },
@@ -81,7 +81,7 @@ pub enum ObserveError {
     #[error("job {host} cannot be observed: {source}")]
     Segment {
         /// The job.
-        host: HostId,
+        host: SegmentId,
         /// The reason.
         source: SegmentError,
     },
@@ -129,7 +129,7 @@ pub fn find(reference: Option<&str>) -> Result<ObservedJob, FindError> {
     if reference == Some("") {
         return Err(FindError::Empty);
     }
-    if let Some(host) = reference.and_then(|reference| reference.parse::<HostId>().ok()) {
+    if let Some(host) = reference.and_then(|reference| reference.parse::<SegmentId>().ok()) {
         let error = match observe(host) {
             Ok(job) => return Ok(job),
             Err(error) => error,
@@ -212,20 +212,20 @@ fn find_among(parts: Vec<ObservedJob>, reference: Option<&str>) -> Result<Observ
 }
 
 /// The segments of this user's jobs that are seen from here, in the order of their identities.
-fn segments() -> Vec<HostId> {
+fn segments() -> Vec<SegmentId> {
     let listed = Index::of_user().map(|index| index.jobs()).unwrap_or_default();
     let sockets = fs::read_to_string("/proc/net/unix").unwrap_or_default();
     let all: BTreeSet<u64> =
         listed.into_iter().chain(listening(&sockets, own_uid())).map(|host| host.0).collect();
-    all.into_iter().map(HostId).collect()
+    all.into_iter().map(SegmentId).collect()
 }
 
 /// The jobs of a user that listen on sockets without files, by the kernel's list of sockets.
-fn listening(sockets: &str, uid: u32) -> Vec<HostId> {
+fn listening(sockets: &str, uid: u32) -> Vec<SegmentId> {
     let start = format!("@landeck-{uid}-");
     let names = sockets.lines().filter_map(|line| line.split(' ').next_back());
     let jobs = names.filter_map(|name| name.strip_prefix(&start)?.parse().ok());
-    let mut jobs: Vec<HostId> = jobs.collect();
+    let mut jobs: Vec<SegmentId> = jobs.collect();
     // A connection has the name of its listener, so names repeat.
     jobs.sort_unstable_by_key(|host| host.0);
     jobs.dedup();
@@ -236,7 +236,7 @@ fn listening(sockets: &str, uid: u32) -> Vec<HostId> {
 ///
 /// # Errors
 /// [`ObserveError`]; also if the job has ended.
-pub fn observe(host: HostId) -> Result<ObservedJob, ObserveError> {
+pub fn observe(host: SegmentId) -> Result<ObservedJob, ObserveError> {
     let error = match socket::observe(&Address::of_job(host), ANSWER_TIME) {
         Ok((file, pid)) => return observed(host, true, file, Some(pid)),
         Err(error) => error,
@@ -253,7 +253,7 @@ pub fn observe(host: HostId) -> Result<ObservedJob, ObserveError> {
 }
 
 fn observed(
-    host: HostId,
+    host: SegmentId,
     is_here: bool,
     file: OwnedFd,
     agent_pid: Option<u32>,
@@ -298,7 +298,7 @@ mod tests {
     fn a_job_is_found_and_looked_at_while_it_lives() {
         let _watchdog = Watchdog::start(Duration::from_secs(200));
         let segment = segment(1);
-        let host = HostId(segment.plan().host);
+        let host = SegmentId(segment.plan().host);
         let agent = serve_in_thread(&segment, 0, None).unwrap();
         assert!(segments().contains(&host));
         let job = observe(host).unwrap();
@@ -319,7 +319,7 @@ mod tests {
     fn a_job_whose_agent_does_not_answer_is_found_where_it_is_open() {
         let _watchdog = Watchdog::start(Duration::from_secs(200));
         let segment = segment(2);
-        let host = HostId(segment.plan().host);
+        let host = SegmentId(segment.plan().host);
         let job = observe(host).unwrap();
         assert_eq!((job.agent_pid, job.segment.plan()), (None, segment.plan()));
         drop((segment, job));
@@ -340,7 +340,7 @@ mod tests {
         let (own, twins) = (format!("find {id}"), format!("twins {id}"));
         let all = [named(3, &own), named(4, &twins), named(5, &twins)];
         let _agents = all.each_ref().map(|one| serve_in_thread(one, 0, None).unwrap());
-        let host = HostId(all[0].plan().host);
+        let host = SegmentId(all[0].plan().host);
         let digits = host.to_string();
         for reference in [&own, &digits, &digits[..15]] {
             match find(Some(reference)) {
@@ -354,7 +354,7 @@ mod tests {
         }
         let error = find(Some(&twins)).unwrap_err();
         assert!(matches!(&error, FindError::Several { jobs } if jobs.len() == 2), "{error}");
-        let job = HostId(segment(6).plan().host);
+        let job = SegmentId(segment(6).plan().host);
         let own_of_parts = format!("parts {id}");
         let plan = SegmentPlan { job: job.0, ranks: 3, ..named(7, &own_of_parts).plan().clone() };
         let part_plan = plan.clone();
@@ -362,7 +362,7 @@ mod tests {
         let _agent = serve_in_thread(&part, 0, None).unwrap();
         let found = find(Some(&job.to_string())).unwrap();
         assert_eq!((found.id().0, found.host.0), (job.0, plan.host), "a part of a job on hosts");
-        assert_eq!(find(Some(&HostId(plan.host).to_string())).unwrap().id().0, job.0);
+        assert_eq!(find(Some(&SegmentId(plan.host).to_string())).unwrap().id().0, job.0);
         // Another part of the same job, as hosts that share the index see it: the job is one job.
         let plan = SegmentPlan { job: job.0, ranks: 3, ..named(8, &own_of_parts).plan().clone() };
         let other = Segment::create(&plan).unwrap();
@@ -378,7 +378,7 @@ mod tests {
         // That of this host is shown, in whatever order they are found.
         let part = |plan: &SegmentPlan, is_here| ObservedJob {
             is_here,
-            ..observe(HostId(plan.host)).unwrap()
+            ..observe(SegmentId(plan.host)).unwrap()
         };
         for are_here in [[false, true], [true, false]] {
             let both = [&part_plan, &plan].into_iter().zip(are_here);
@@ -398,6 +398,6 @@ mod tests {
             0: 00000002 00000000 00010000 0005 01 4 @landeck-70-00000000000000fe\n\
             0: 00000002 00000000 00010000 0001 01 5 /run/x\n\
             0: 00000002 00000000 00000000 0002 01 6\n";
-        assert_eq!(listening(list, 7), [HostId(0xff)]);
+        assert_eq!(listening(list, 7), [SegmentId(0xff)]);
     }
 }

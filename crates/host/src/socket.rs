@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use landeck_groups::door::{Answer, Name, ObjectAnswer, ObjectQuestion, Question, Reply};
 pub use landeck_groups::door::{NAME_BYTES_MAX, NameError, Published, Verdict};
 use landeck_memory::GateError;
-use landeck_wire::{ControlMessage, HostId, ProcessId, Slot};
+use landeck_wire::{ControlMessage, ProcessId, SegmentId, Slot};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
@@ -154,7 +154,7 @@ pub enum PublishError {
 ///
 /// # Errors
 /// [`JoinError`].
-pub fn join(host: HostId, timeout: Duration) -> Result<Joined, JoinError> {
+pub fn join(host: SegmentId, timeout: Duration) -> Result<Joined, JoinError> {
     at_job(host, |address| {
         join_at(address, Question::Join { wanted: None }, timeout).map(|(_, joined)| joined)
     })
@@ -166,7 +166,7 @@ pub fn join(host: HostId, timeout: Duration) -> Result<Joined, JoinError> {
 /// # Errors
 /// [`JoinError`].
 pub(crate) fn be_found(process: ProcessId, timeout: Duration) -> Result<OwnedFd, JoinError> {
-    at_job(process.host, |address| {
+    at_job(process.segment, |address| {
         let exchanged = exchange(address, &Question::Found { process }, timeout)?;
         match exchanged.answer.verdict {
             Verdict::Granted => Ok(exchanged.connection),
@@ -181,7 +181,7 @@ pub(crate) fn be_found(process: ProcessId, timeout: Duration) -> Result<OwnedFd,
 /// # Errors
 /// [`JoinError`].
 pub(crate) fn say_presence(process: ProcessId, timeout: Duration) -> Result<(), JoinError> {
-    at_job(process.host, |address| {
+    at_job(process.segment, |address| {
         match exchange(address, &Question::Presence { process }, timeout)?.answer.verdict {
             Verdict::Granted => Ok(()),
             verdict => Err(JoinError::Refused(verdict)),
@@ -194,7 +194,7 @@ pub(crate) fn say_presence(process: ProcessId, timeout: Duration) -> Result<(), 
 pub(crate) fn tell_presence(process: ProcessId, timeout: Duration) {
     let question = Question::Presence { process }.encode();
     // An agent that cannot be reached sees the end of the process.
-    let _ = at_job(process.host, |address| {
+    let _ = at_job(process.segment, |address| {
         let connection = connect(own_uid(), address, Instant::now() + timeout, timeout)?;
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         let sent = rustix::net::send(&connection, &question, flags);
@@ -205,7 +205,10 @@ pub(crate) fn tell_presence(process: ProcessId, timeout: Duration) {
 }
 
 /// Asks the agent of a job. If its socket is in another network namespace, the file in the index leads to it.
-fn at_job<T>(host: HostId, ask: impl Fn(&Address) -> Result<T, JoinError>) -> Result<T, JoinError> {
+fn at_job<T>(
+    host: SegmentId,
+    ask: impl Fn(&Address) -> Result<T, JoinError>,
+) -> Result<T, JoinError> {
     let is_not_there =
         |error: &JoinError| matches!(error, JoinError::Exchange(ExchangeError::NobodyThere { .. }));
     match ask(&Address::of_job(host)) {
@@ -225,7 +228,7 @@ fn at_job<T>(host: HostId, ask: impl Fn(&Address) -> Result<T, JoinError>) -> Re
 ///
 /// # Errors
 /// [`JoinError`].
-pub fn join_as(host: HostId, slot: Slot, timeout: Duration) -> Result<Joined, JoinError> {
+pub fn join_as(host: SegmentId, slot: Slot, timeout: Duration) -> Result<Joined, JoinError> {
     let question = Question::Join { wanted: Some(slot) };
     join_at(&Address::of_job(host), question, timeout).map(|(_, joined)| joined)
 }
@@ -279,7 +282,7 @@ pub fn publish(
 ) -> Result<(), PublishError> {
     let text = Name::new(name)?;
     let question = Question::Publish { process, context, name: text };
-    let exchanged = exchange(&Address::of_job(process.host), &question, timeout)?;
+    let exchanged = exchange(&Address::of_job(process.segment), &question, timeout)?;
     let in_use = |pid| PublishError::InUse { name: name.to_owned(), pid };
     match exchanged.answer.verdict {
         Verdict::Granted => Ok(()),
@@ -302,7 +305,7 @@ pub fn publish(
 /// [`PublishError`].
 pub fn unpublish(process: ProcessId, name: &str, timeout: Duration) -> Result<(), PublishError> {
     let question = Question::Unpublish { process, name: Name::new(name)? };
-    let exchanged = exchange(&Address::of_job(process.host), &question, timeout)?;
+    let exchanged = exchange(&Address::of_job(process.segment), &question, timeout)?;
     match exchanged.answer.verdict {
         Verdict::Granted => Ok(()),
         verdict => Err(PublishError::Refused { name: name.to_owned(), verdict }),
@@ -496,7 +499,7 @@ mod tests {
 
     #[test]
     fn nobody_there_is_said_at_once() {
-        let error = join(HostId(u64::from(std::process::id())), PATIENCE).unwrap_err();
+        let error = join(SegmentId(u64::from(std::process::id())), PATIENCE).unwrap_err();
         assert!(matches!(error, JoinError::Exchange(ExchangeError::NobodyThere { .. })), "{error}");
         let error = look_up("never published by anybody", PATIENCE).unwrap_err();
         assert!(matches!(error, JoinError::NoSuchName { .. }), "{error}");

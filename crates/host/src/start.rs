@@ -16,7 +16,7 @@ use crate::standard_output;
 use crate::witness::Witness;
 use landeck_memory::plan::{GUESTS, SLOTS_MAX};
 use landeck_memory::{JobName, Segment, SegmentPlan, system as clock};
-use landeck_wire::HostId;
+use landeck_wire::SegmentId;
 use std::ffi::CString;
 use std::fs::File;
 use std::io;
@@ -61,7 +61,7 @@ impl Launch {
             .map_err(system("open standard input for the processes"))?;
         self.output_directory.as_deref().map_or(Ok(()), make_directory)?;
         let mut starts = Vec::with_capacity(processes as usize);
-        let job = HostId(segment.plan().host).to_string();
+        let job = SegmentId(segment.plan().host).to_string();
         for ((rank, program), stdin) in plan.ranks().zip(stdins) {
             let (stdout, stderr) = match &self.output_directory {
                 Some(directory) => output_files(&mut output, directory, rank, processes)?,

@@ -25,7 +25,7 @@ use landeck_host::process::{self, Image, Step};
 use landeck_host::socket::{self, ExchangeError, JoinError, PublishError, Verdict};
 use landeck_memory::{JobState, Presence, Segment, SegmentPlan, SlotState};
 use landeck_testing::{Random, Trail, seed};
-use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+use landeck_wire::{Incarnation, ProcessId, SegmentId, Slot};
 
 /// The variable that names the part which a process plays when this program has started itself.
 const PART: &str = "LANDECK_TEST_PART";
@@ -506,7 +506,7 @@ fn a_stopped_guardian_is_an_error_for_who_asks() {
     let time = Duration::from_millis(50);
     let name = format!("test of a stop {}", std::process::id());
     let mut job = Job::start(OnFailure::Abort, &["sleep 300"]);
-    let owner = ProcessId { host: job.host(), slot: Slot(0), incarnation: Incarnation(1) };
+    let owner = ProcessId { segment: job.host(), slot: Slot(0), incarnation: Incarnation(1) };
     socket::publish(owner, &name, 77, PATIENCE).unwrap();
     process::signal_process(job.guardian.pid(), libc::SIGSTOP);
     wait_until_stopped(job.guardian.pid());
@@ -611,8 +611,11 @@ fn names_end_with_their_owner() {
     let time = PATIENCE;
     let name = format!("test {}", std::process::id());
     let mut job = Job::start(OnFailure::Notify, &["sleep 300", "sleep 300"]);
-    let owner =
-        |slot: u32| ProcessId { host: job.host(), slot: Slot(slot), incarnation: Incarnation(1) };
+    let owner = |slot: u32| ProcessId {
+        segment: job.host(),
+        slot: Slot(slot),
+        incarnation: Incarnation(1),
+    };
     let (first, second) = (owner(0), owner(1));
     socket::publish(first, &name, 77, time).unwrap();
     let found = socket::look_up(&name, time).unwrap();
@@ -665,7 +668,7 @@ impl Job {
         }
         drop(writer);
         let segment = segment(order.starts.len() as u32);
-        let job = CString::new(format!("LANDECK_JOB={}", HostId(segment.plan().host))).unwrap();
+        let job = CString::new(format!("LANDECK_JOB={}", SegmentId(segment.plan().host))).unwrap();
         order.starts.iter_mut().for_each(|start| start.image.environment.push(job.clone()));
         let guardian = guardian::fork(&segment, order).unwrap();
         let output = BufReader::new(File::from(OwnedFd::from(reader)));
@@ -703,8 +706,8 @@ impl Job {
         self.segment.slot_record(slot).pid
     }
 
-    fn host(&self) -> HostId {
-        HostId(self.segment.plan().host)
+    fn host(&self) -> SegmentId {
+        SegmentId(self.segment.plan().host)
     }
 
     /// The next lines of the processes, whichever writes them.
@@ -833,7 +836,7 @@ fn play_joined() {
 
 /// The part "guest": joins the given job, prints its identity there, and leaves when its input ends.
 fn play_guest() {
-    let host: HostId = std::env::args().nth(1).unwrap().parse().unwrap();
+    let host: SegmentId = std::env::args().nth(1).unwrap().parse().unwrap();
     let joined = socket::join(host, PATIENCE).unwrap();
     let slot = joined.process.slot.0;
     let segment = Segment::attach(joined.segment).unwrap();

@@ -13,7 +13,7 @@ use landeck_host::objects::{self, Name, ObjectKind};
 use landeck_host::socket;
 use landeck_memory::{Segment, SegmentPlan, SlotState};
 use landeck_testing::{Random, Watchdog, seed};
-use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+use landeck_wire::{Incarnation, ProcessId, SegmentId, Slot};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
@@ -37,12 +37,12 @@ fn job() -> (Segment, AgentThread) {
     (segment, agent)
 }
 
-fn host(segment: &Segment) -> HostId {
-    HostId(segment.plan().host)
+fn host(segment: &Segment) -> SegmentId {
+    SegmentId(segment.plan().host)
 }
 
 fn own(segment: &Segment) -> ProcessId {
-    ProcessId { host: host(segment), slot: Slot(0), incarnation: Incarnation(1) }
+    ProcessId { segment: host(segment), slot: Slot(0), incarnation: Incarnation(1) }
 }
 
 /// A connection without a question.

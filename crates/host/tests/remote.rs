@@ -26,7 +26,7 @@ use landeck_host::report::Failure;
 use landeck_host::witness::Happened;
 use landeck_testing::Trail;
 use landeck_wire::word::ProcessEnd;
-use landeck_wire::{HostId, HostNumber, JobId};
+use landeck_wire::{HostNumber, JobId, SegmentId};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 
@@ -109,7 +109,7 @@ fn spec(on_failure: OnFailure, scripts: &[&str]) -> JobSpec {
     let host = |number: u16| HostSpec {
         number: HostNumber(number + 1),
         name: format!("n{number}"),
-        segment: HostId(u64::from(std::process::id()) << 8 | u64::from(number)),
+        segment: SegmentId(u64::from(std::process::id()) << 8 | u64::from(number)),
     };
     let rank = |number: u16| RankSpec {
         host: number % 2,

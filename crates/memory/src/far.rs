@@ -34,7 +34,7 @@ const FAR_RELAYED: u64 = 40;
 /// A process of the job on another host, as `ProcessId` names it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FarProcess {
-    /// The random number of its `HostId`.
+    /// The random number of its `SegmentId`.
     pub host: u64,
     /// Its slot there.
     pub slot: u32,

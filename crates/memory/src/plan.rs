@@ -87,7 +87,7 @@ pub(crate) const WORLD_ENTRY_BYTES: u64 = 4;
 /// The numbers that decide where everything in a segment lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentPlan {
-    /// The random number of the `HostId`.
+    /// The random number of the `SegmentId`.
     pub host: u64,
     /// Processes of the job's first world: slots 0 to `processes` - 1.
     pub processes: u32,
@@ -110,7 +110,7 @@ pub struct SegmentPlan {
     /// Settings that all processes of the job share: opaque words here. The reader that takes them from a segment
     /// checks them.
     pub settings: [u64; SETTINGS_WORDS],
-    /// The random number of the `JobId`: the same on all hosts of the job. On one host it is that of the `HostId`.
+    /// The random number of the `JobId`: the same on all hosts of the job. On one host it is that of the `SegmentId`.
     pub job: u64,
     /// Ranks of the job's first world on all its hosts. Equal to `processes` if they are all here.
     pub ranks: u32,

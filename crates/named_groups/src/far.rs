@@ -15,7 +15,7 @@ use landeck_host::objects::{Name, Object, ObjectError, ObjectKind};
 use landeck_memory::system::now_ns;
 use landeck_memory::{Operation, SharedArea, WaitRecord, shared_area};
 use landeck_objects::group_log::{GroupLog, peers_of};
-use landeck_wire::{HostId, ProcessId};
+use landeck_wire::{ProcessId, SegmentId};
 
 use crate::answer::Answer;
 use crate::error::{Result, ServiceError};
@@ -77,7 +77,7 @@ impl Replica {
         loop {
             match job_names::find(segment, shared.process(), kind, name) {
                 Err(ObjectError::Unknown { .. }) => return Ok(()),
-                Ok(found) if found.owner.host.0 == segment.plan().host => return Ok(()),
+                Ok(found) if found.owner.segment.0 == segment.plan().host => return Ok(()),
                 Ok(found) => {
                     if now_ns() > until || !Self::has_ended(shared, server_handle, name)? {
                         return Err(job_names::taken_by(segment, kind, name, &found).into());
@@ -138,7 +138,7 @@ impl Replica {
     /// count.
     fn is_copy_of(&self, found: &Object) -> bool {
         let is_it = |copy: &LogCopy| {
-            (copy.directory().home(), copy.number()) == (found.owner.host, found.words[1])
+            (copy.directory().home(), copy.number()) == (found.owner.segment, found.words[1])
         };
         self.copy().is_some_and(is_it) && !self.has_ended_here()
     }
@@ -164,7 +164,7 @@ impl Replica {
         let log = GroupLog::open(area, &shared.segment, shared.slot, shape);
         let log = log.ok_or_else(malformed)?;
         log.count_requests_from(last.number);
-        let directory = Directory::new(&shared.segment, inbox.link().process.host, opened.slots);
+        let directory = Directory::new(&shared.segment, inbox.link().process.segment, opened.slots);
         let copy = LogCopy::new(shared, inbox.clone(), directory, opened.number);
         Ok(move |client| {
             let (name, state) = (name.as_str().to_owned(), State::new(options.rules()));
@@ -281,7 +281,7 @@ impl Replica {
 
     /// The server that has followed one that is gone; none so far.
     fn next_server(&self, copy: &LogCopy, name: &Name, before: Link) -> Result<Option<Object>> {
-        let home = before.process.host;
+        let home = before.process.segment;
         if is_gone(&self.shared, home) {
             let why = "its processes have left, or the host is lost";
             return Err(unreached(&self.shared, &self.name, before.process, why));
@@ -292,7 +292,7 @@ impl Replica {
             Err(error) => Err(error.into()),
             Ok(found) if before.is_of(found.owner, found.words[0] as u32) => Ok(None),
             // Another group has the name.
-            Ok(found) if found.owner.host != home || found.words[1] != copy.number() => {
+            Ok(found) if found.owner.segment != home || found.words[1] != copy.number() => {
                 Err(self.destroyed())
             }
             Ok(found) => Ok(Some(found)),
@@ -359,7 +359,7 @@ fn await_opening(shared: &Arc<Shared>, name: &Name, inbox: &Inbox) -> Result<()>
 fn find(shared: &Shared, name: &Name) -> Result<Object> {
     let (segment, kind) = (&shared.segment, ObjectKind::Group);
     let found = job_names::find(segment, shared.process(), kind, name)?;
-    match found.owner.host.0 == segment.plan().host {
+    match found.owner.segment.0 == segment.plan().host {
         // It has ended, and the name goes.
         true => Err(ObjectError::Unknown { kind, name: name.as_str().to_owned() }.into()),
         false => Ok(found),
@@ -384,7 +384,7 @@ fn host_name(shared: &Shared, process: ProcessId) -> String {
 }
 
 /// Whether no process of a host that the job began with is there.
-fn is_gone(shared: &Shared, host: HostId) -> bool {
+fn is_gone(shared: &Shared, host: SegmentId) -> bool {
     let records = (0..shared.segment.plan().far).map(|far| shared.segment.far_record(far));
     let mut ranks = records.filter(|it| it.process.host == host.0 && it.rank.is_some());
     ranks.all(|record| record.state.is_gone())

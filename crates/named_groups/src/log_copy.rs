@@ -18,7 +18,7 @@ use landeck_memory::plain::bytes_of_mut;
 use landeck_memory::{Buffer, Segment};
 use landeck_objects::group_log::GroupLog;
 use landeck_transports::SharedMemory;
-use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+use landeck_wire::{Incarnation, ProcessId, SegmentId, Slot};
 
 use crate::feed::{FeedHead, FeedItem, LastRequest, Opened, items};
 use crate::origin::process_word;
@@ -93,7 +93,7 @@ pub(crate) enum FromServer {
 /// The processes of the log's host and of all others, by the numbers that they have there.
 pub(crate) struct Directory {
     segment: Segment,
-    home: HostId,
+    home: SegmentId,
     /// The slots of the log's host.
     slots: u32,
     /// The peers of the processes that are far from there, in the order of their ranks.
@@ -356,14 +356,14 @@ impl Drop for LogCopy {
 
 impl Directory {
     /// The processes as the host of `home` numbers them, which has so many slots.
-    pub(crate) fn new(segment: &Segment, home: HostId, slots: u32) -> Self {
+    pub(crate) fn new(segment: &Segment, home: SegmentId, slots: u32) -> Self {
         let ranks = (0..segment.plan().ranks).map(|rank| segment.peer_of_rank(rank));
         let elsewhere = ranks.filter(|&peer| host_of(segment, peer) != home.0).collect();
         Self { segment: segment.clone(), home, slots, elsewhere }
     }
 
     /// The host of the log.
-    pub(crate) fn home(&self) -> HostId {
+    pub(crate) fn home(&self) -> SegmentId {
         self.home
     }
 
@@ -373,7 +373,7 @@ impl Directory {
             Some(far) => self.elsewhere.get(far as usize).copied().unwrap_or(NOBODY),
             None => {
                 let (slot, incarnation) = (Slot(there), Incarnation(incarnation));
-                let process = ProcessId { host: self.home, slot, incarnation };
+                let process = ProcessId { segment: self.home, slot, incarnation };
                 peer_of(&self.segment, process).map_or(NOBODY, |peer| peer.0)
             }
         }

@@ -9,7 +9,7 @@ use landeck_groups::service::{EntryWord, Outcome, Phase, State};
 use landeck_host::objects::{self, Name, Object, ObjectError, ObjectKind, Use, map};
 use landeck_memory::{Gate, Operation, SharedArea, ThreadMode, WaitRecord};
 use landeck_objects::group_log::{Aside, Claim, Claims, GroupLog, Passed, WaitsFor, peers_of};
-use landeck_wire::HostId;
+use landeck_wire::SegmentId;
 
 use crate::error::{Result, ServiceError};
 use crate::group_error::GroupError;
@@ -266,7 +266,7 @@ impl Replica {
     pub fn number(&self) -> u64 {
         match &self.home {
             Home::Here(used) if self.shared.segment.plan().spans_hosts() => {
-                number_in_job(used.number(), HostId(self.shared.segment.plan().host))
+                number_in_job(used.number(), SegmentId(self.shared.segment.plan().host))
             }
             Home::Here(used) => used.number(),
             Home::Elsewhere(copy) => number_in_job(copy.number(), copy.directory().home()),
@@ -542,7 +542,7 @@ impl Drop for Replica {
 }
 
 /// The number of a group in a job on several hosts, from that of its memory on its host.
-fn number_in_job(number: u64, home: HostId) -> u64 {
+fn number_in_job(number: u64, home: SegmentId) -> u64 {
     number | home.0 << NUMBER_BITS
 }
 

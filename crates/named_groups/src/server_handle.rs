@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use landeck_engine::Shared;
 use landeck_memory::Segment;
 use landeck_transports::wake_thread::without_signals;
-use landeck_wire::HostId;
+use landeck_wire::SegmentId;
 
 /// A replica whose log lies on another host.
 pub(crate) type WeakCopy = Weak<dyn Any + Send + Sync>;
@@ -19,7 +19,7 @@ pub(crate) type Work = fn(&ServerShared, &Arc<Shared>, &Arc<ServerHandle>);
 /// Joins the job of a host as a guest with an endpoint of its own, calls the function, and leaves. The error says in
 /// words why the guest could not join.
 pub type AsGuest =
-    fn(HostId, &mut dyn FnMut(&Arc<Shared>, &Arc<ServerHandle>)) -> Result<(), String>;
+    fn(SegmentId, &mut dyn FnMut(&Arc<Shared>, &Arc<ServerHandle>)) -> Result<(), String>;
 
 /// The things that all uses of groups in a process share: the thread that serves groups, and copies of logs. A process has
 /// one handle.
@@ -133,7 +133,7 @@ impl ServerHandle {
 
 impl ServerThread {
     fn start(shared: &Arc<Shared>, as_guest: AsGuest, work: Work) -> Result<Self, String> {
-        let host = HostId(shared.segment.plan().host);
+        let host = SegmentId(shared.segment.plan().host);
         let control = Arc::new(ServerShared {
             client_slot: SleepSlot::of(shared),
             orders: Mutex::default(),
@@ -189,7 +189,7 @@ impl ServerShared {
         }
     }
 
-    fn run(&self, host: HostId, as_guest: AsGuest, work: Work) {
+    fn run(&self, host: SegmentId, as_guest: AsGuest, work: Work) {
         landeck_memory::processors::follow_parent();
         let served = as_guest(host, &mut |shared, server_handle| {
             let _ = self.sleep_slot.set(SleepSlot::of(shared));

@@ -583,7 +583,7 @@ impl NextMessage<'_> {
     pub fn take_values(&self) -> Option<SharedValues> {
         let is_own = |replica: &Replica| {
             let own = &replica.shared;
-            own.slot == self.process.slot.0 && own.segment.plan().host == self.process.host.0
+            own.slot == self.process.slot.0 && own.segment.plan().host == self.process.segment.0
         };
         let (replica, number) = self.shared.filter(|(replica, _)| is_own(replica))?;
         replica.take_values(number)

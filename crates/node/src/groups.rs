@@ -587,7 +587,7 @@ pub(crate) fn tag_of(name: &[u8], segment: &Segment, members: &[Peer]) -> Tag {
     // All hosts must find the same tag. Members may learn of an incarnation at different times.
     let places = members.iter().flat_map(|&peer| {
         let process = process_of(segment, peer);
-        process.host.0.to_le_bytes().into_iter().chain(process.slot.0.to_le_bytes())
+        process.segment.0.to_le_bytes().into_iter().chain(process.slot.0.to_le_bytes())
     });
     let hash = name.iter().copied().chain(places).fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)

@@ -11,7 +11,7 @@ use landeck_host::say::complain;
 use landeck_kernel::Peer;
 use landeck_memory::{Counters, GateError, Presence, ThreadMode, fork};
 use landeck_transports::Lanes;
-use landeck_wire::HostId;
+use landeck_wire::SegmentId;
 
 use crate::error::{self, Error, ErrorKind, Members, Result};
 use crate::loan::Loan;
@@ -94,7 +94,7 @@ impl Job {
 
     /// Joins the job of a host as a guest, calls `body`, and leaves.
     fn as_guest(
-        host: HostId,
+        host: SegmentId,
         body: &mut dyn FnMut(&Arc<Shared>, &Arc<ServerHandle>),
     ) -> std::result::Result<(), String> {
         let guest = Self::join_running(&host.to_string(), Options::default());
@@ -335,7 +335,7 @@ fn connect_to_hosts(shared: &Shared) -> Result<()> {
     }
     let paths = Paths::from_words(Settings::from_words(&plan.settings).paths);
     let (segment, slot) = (&shared.segment, shared.slot);
-    let connected = connect_to_daemon(HostId(plan.host)).and_then(|socket| {
+    let connected = connect_to_daemon(SegmentId(plan.host)).and_then(|socket| {
         Lanes::with_relays(socket, segment, slot, paths.wish, paths.lanes_max())
     });
     let lanes = connected.map_err(ErrorKind::NoDaemon)?;

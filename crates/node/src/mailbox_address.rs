@@ -1,6 +1,6 @@
 //! The address of a mailbox.
 
-use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+use landeck_wire::{Incarnation, ProcessId, SegmentId, Slot};
 
 /// The address of a mailbox: a plain value that may be sent in any way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,7 +22,7 @@ impl MailboxAddress {
 
     /// Returns the address as words, for programs that send it in a way of their own.
     pub fn to_words(&self) -> [u64; Self::WORDS] {
-        let ProcessId { host, slot, incarnation } = self.process;
+        let ProcessId { segment: host, slot, incarnation } = self.process;
         let process = u64::from(slot.0) | u64::from(incarnation.0) << 32;
         [host.0, process, u64::from(self.context), self.place]
     }
@@ -31,7 +31,7 @@ impl MailboxAddress {
     /// checks it.
     pub fn from_words([host, process, context, place]: [u64; Self::WORDS]) -> Self {
         let (slot, incarnation) = (Slot(process as u32), Incarnation((process >> 32) as u32));
-        let process = ProcessId { host: HostId(host), slot, incarnation };
+        let process = ProcessId { segment: SegmentId(host), slot, incarnation };
         Self { process, context: context as u32, place }
     }
 

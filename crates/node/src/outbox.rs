@@ -49,7 +49,7 @@ enum Ended {
 impl Outbox {
     pub(crate) fn open(shared: &Arc<Shared>, address: MailboxAddress) -> Result<Self> {
         let process = address.process();
-        if process.host.0 != shared.segment.plan().host {
+        if process.segment.0 != shared.segment.plan().host {
             let to = far_owner(&shared.segment, process)?;
             let (shared, was_told_gone) = (shared.clone(), Arc::default());
             let outbox = Self { shared, address, to, mark: None, was_told_gone };

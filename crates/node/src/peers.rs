@@ -2,7 +2,7 @@
 
 use landeck_kernel::{Failure, Peer};
 use landeck_memory::{FarRecord, Segment, SlotState};
-use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+use landeck_wire::{Incarnation, ProcessId, SegmentId, Slot};
 
 use crate::error::{ErrorKind, MailboxError, Members};
 pub(crate) use landeck_engine::peers::{peer_of, process_of};
@@ -17,7 +17,7 @@ pub(crate) fn far_owner(segment: &Segment, owner: ProcessId) -> Result<Peer, Err
     }
     let records = (0..segment.plan().far).map(|far| segment.far_record(far));
     let numbered = (segment.plan().slots()..).zip(records);
-    let mut there = numbered.filter(|(_, record)| record.process.host == owner.host.0);
+    let mut there = numbered.filter(|(_, record)| record.process.host == owner.segment.0);
     let Some((number, first)) = there.next() else { return Err(MailboxError::AnotherJob.into()) };
     let is_its = |(_, record): &(u32, FarRecord)| record.process.slot == owner.slot.0;
     match Some((number, first)).into_iter().chain(there).find(is_its) {
@@ -39,13 +39,13 @@ pub(crate) fn far_failure(segment: &Segment, peer: Peer) -> Option<ErrorKind> {
 
 /// The words of a process, for a message.
 pub(crate) fn to_words(process: ProcessId) -> [u64; PROCESS_WORDS] {
-    [process.host.0, u64::from(process.slot.0) | u64::from(process.incarnation.0) << 32]
+    [process.segment.0, u64::from(process.slot.0) | u64::from(process.incarnation.0) << 32]
 }
 
 /// The process in these words.
 pub(crate) fn from_words([host, place]: [u64; PROCESS_WORDS]) -> ProcessId {
     let (slot, incarnation) = (Slot(place as u32), Incarnation((place >> 32) as u32));
-    ProcessId { host: HostId(host), slot, incarnation }
+    ProcessId { segment: SegmentId(host), slot, incarnation }
 }
 
 #[cfg(test)]
@@ -70,8 +70,11 @@ mod tests {
         }
         assert_eq!(process_of(&segment, Peer(1)).incarnation, Incarnation(3));
         let unknown = |host, slot| {
-            let process =
-                ProcessId { host: HostId(host), slot: Slot(slot), incarnation: Incarnation(1) };
+            let process = ProcessId {
+                segment: SegmentId(host),
+                slot: Slot(slot),
+                incarnation: Incarnation(1),
+            };
             peer_of(&segment, process)
         };
         assert_eq!([unknown(2, 7), unknown(3, 1), unknown(0, 0), unknown(1, slots)], [None; 4]);

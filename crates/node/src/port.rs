@@ -23,7 +23,7 @@ use landeck_kernel::{Area, Wanted};
 use landeck_memory::plain::{bytes_of, bytes_of_mut};
 use landeck_memory::{Buffer, Plain, Presence, Segment};
 use landeck_transports::shared_memory::first_provisional;
-use landeck_wire::{HostId, Tag};
+use landeck_wire::{SegmentId, Tag};
 
 use crate::error::{self, Error, ErrorKind, Members, Result};
 use crate::job::Job;
@@ -191,7 +191,7 @@ impl Port<'_> {
         let (greeting, peer) = self.job.hear(self.context, None, time)?;
         let broken = |what| ErrorKind::Handshake { name: self.name.clone(), what }.into();
         let slot = u32::try_from(greeting.slot).map_err(|_| broken("it names no slot"))?;
-        let joined = socket::join(HostId(greeting.host), AGENT_TIME)?;
+        let joined = socket::join(SegmentId(greeting.host), AGENT_TIME)?;
         let (segment, own_slot, connection) = enter(joined)?;
         if segment.plan().host != greeting.host {
             return Err(broken("its segment is another's"));

@@ -40,7 +40,7 @@ use landeck_memory::plain::{bytes_of, bytes_of_mut};
 use landeck_memory::{Operation, Plain, WaitRecord};
 use landeck_objects::region::{self, AccessError, RegionPlace, RegionView};
 use landeck_wire::relay::RelayOperation;
-use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+use landeck_wire::{Incarnation, ProcessId, SegmentId, Slot};
 
 use self::far::FarRegion;
 use crate::error::{self, Error, ErrorKind, Members, Result};
@@ -96,7 +96,7 @@ impl RegionAddress {
 
     /// Returns the address as words.
     pub fn to_words(&self) -> [u64; Self::WORDS] {
-        let ProcessId { host, slot, incarnation } = self.process;
+        let ProcessId { segment: host, slot, incarnation } = self.process;
         let process = u64::from(slot.0) | u64::from(incarnation.0) << 32;
         [host.0, process, self.place, self.number]
     }
@@ -105,7 +105,7 @@ impl RegionAddress {
     /// it.
     pub fn from_words([host, process, place, number]: [u64; Self::WORDS]) -> Self {
         let (slot, incarnation) = (Slot(process as u32), Incarnation((process >> 32) as u32));
-        Self { process: ProcessId { host: HostId(host), slot, incarnation }, place, number }
+        Self { process: ProcessId { segment: SegmentId(host), slot, incarnation }, place, number }
     }
 
     fn place(&self) -> RegionPlace {
@@ -140,7 +140,7 @@ impl Job {
     /// further mapping), [`ErrorKind::PeerFailed`] when its owner is gone.
     pub fn open_region(&self, address: RegionAddress) -> Result<RemoteRegion> {
         error::call(&self.shared, "open_region", || {
-            if address.process.host.0 != self.segment().plan().host {
+            if address.process.segment.0 != self.segment().plan().host {
                 let view = View::Far(Arc::new(FarRegion::open(&self.shared, address)?));
                 return Ok(RemoteRegion { shared: self.shared.clone(), address, view });
             }

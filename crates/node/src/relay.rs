@@ -21,7 +21,7 @@ use landeck_kernel::Peer;
 use landeck_transports::lanes::relay::{RelayEnd, RelayStream};
 use landeck_wire::handover::{Handover, RELAY_LANE};
 use landeck_wire::relay::{RELAY_WINDOW, RelayOpening, RelayOutcome, RelayRequest};
-use landeck_wire::{ControlMessage, Header, HostId, Kind};
+use landeck_wire::{ControlMessage, Header, Kind, SegmentId};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, recvmsg, send};
 
@@ -243,7 +243,7 @@ impl Relay {
         before: Option<&RelayEnd>,
     ) -> Result<Connection> {
         let failed = |error: io::Error| self.unreachable(shared, &error.to_string());
-        let daemon = connect_to_daemon(HostId(shared.segment.plan().host)).map_err(failed)?;
+        let daemon = connect_to_daemon(SegmentId(shared.segment.plan().host)).map_err(failed)?;
         let slot = shared.slot;
         let incarnation = shared.segment.incarnation(slot);
         let say = |message: &Handover| {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct MachineId(pub u64);
 
-/// The number of a computer in a machine. It is not a [`HostId`], which is one job's segment on a computer.
+/// The number of a computer in a machine. It is not a [`SegmentId`], which is one job's segment on a computer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct HostNumber(pub u16);
 
@@ -28,16 +28,16 @@ impl HostNumber {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct HostIncarnation(pub u64);
 
-/// A job, on however many hosts. It is random. A job on one host has the number of its segment's [`HostId`].
+/// A job, on however many hosts. It is random. A job on one host has the number of its segment's [`SegmentId`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct JobId(pub u64);
 
-/// The domain of one job segment: processes with the same `HostId` share memory.
+/// The domain of one job segment: processes with the same `SegmentId` share memory.
 ///
 /// It is random, and created together with the segment. It is never derived from a host name, a boot id or a machine
 /// id: two network namespaces share those and are two hosts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct HostId(pub u64);
+pub struct SegmentId(pub u64);
 
 /// The place of a process in its host's segment. A slot is never a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -50,8 +50,8 @@ pub struct Incarnation(pub u32);
 /// The identity of one process, which no other process ever has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ProcessId {
-    /// The segment that it lives in.
-    pub host: HostId,
+    /// The segment of its job on its host.
+    pub segment: SegmentId,
     /// Its slot there.
     pub slot: Slot,
     /// The incarnation of the slot.
@@ -150,24 +150,24 @@ impl From<u32> for Tag {
     }
 }
 
-impl fmt::Display for HostId {
+impl fmt::Display for SegmentId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{:016x}", self.0)
     }
 }
 
-impl fmt::Debug for HostId {
+impl fmt::Debug for SegmentId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "HostId({self})")
+        write!(formatter, "SegmentId({self})")
     }
 }
 
-/// The error for a text that is not a [`HostId`].
+/// The error for a text that is not a [`SegmentId`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\" is not a host identity: 16 hexadecimal digits are needed")]
 pub struct HostIdError(String);
 
-impl FromStr for HostId {
+impl FromStr for SegmentId {
     type Err = HostIdError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -196,7 +196,7 @@ sixteen_digits!(MachineId, HostIncarnation, JobId);
 
 impl fmt::Display for ProcessId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}/{}.{}", self.host, self.slot.0, self.incarnation.0)
+        write!(formatter, "{}/{}.{}", self.segment, self.slot.0, self.incarnation.0)
     }
 }
 
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn host_identity_survives_its_text() {
         for number in [0, 1, 0x0123_4567_89ab_cdef, u64::MAX] {
-            let host = HostId(number);
+            let host = SegmentId(number);
             assert_eq!(host.to_string().parse(), Ok(host));
         }
     }
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn host_identity_refuses_other_texts() {
         for text in ["", "1", "+123456789abcdef", "0123456789abcdeg", "0123456789abcdef0"] {
-            assert!(text.parse::<HostId>().is_err(), "{text}");
+            assert!(text.parse::<SegmentId>().is_err(), "{text}");
         }
     }
 

@@ -35,6 +35,6 @@ pub use control::{ControlError, ControlMessage};
 pub use descriptor::{REFERENCE_BYTES, Reference, ReferenceError};
 pub use header::{Class, Flags, HEADER_BYTES, Header, HeaderError, Kind, POSITION_BYTES};
 pub use identity::{
-    ContextId, HostId, HostIncarnation, HostNumber, Incarnation, JobId, MachineId, MailboxId,
-    MemberId, ProcessId, Slot, Tag,
+    ContextId, HostIncarnation, HostNumber, Incarnation, JobId, MachineId, MailboxId, MemberId,
+    ProcessId, SegmentId, Slot, Tag,
 };

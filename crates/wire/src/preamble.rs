@@ -20,7 +20,7 @@
 //!
 //! All numbers are little-endian. The code of a trunk is zero, because TLS follows and proves more.
 
-use crate::identity::{HostId, HostNumber, Incarnation, JobId, MachineId, ProcessId, Slot};
+use crate::identity::{HostNumber, Incarnation, JobId, MachineId, ProcessId, SegmentId, Slot};
 
 /// The length of the random bytes that the listening side sends first.
 pub const CHALLENGE_BYTES: usize = 16;
@@ -94,7 +94,8 @@ pub enum PreambleError {
 }
 
 /// A process of no host, as a trunk names it.
-const NOBODY: ProcessId = ProcessId { host: HostId(0), slot: Slot(0), incarnation: Incarnation(0) };
+const NOBODY: ProcessId =
+    ProcessId { segment: SegmentId(0), slot: Slot(0), incarnation: Incarnation(0) };
 const PLAIN: u32 = 1;
 
 impl Preamble {
@@ -192,14 +193,14 @@ pub fn set_code(bytes: &mut [u8; PREAMBLE_BYTES], code: &[u8; CODE_BYTES]) {
 }
 
 pub(crate) fn put_process(bytes: &mut [u8], process: ProcessId) {
-    bytes[..8].copy_from_slice(&process.host.0.to_le_bytes());
+    bytes[..8].copy_from_slice(&process.segment.0.to_le_bytes());
     bytes[8..12].copy_from_slice(&process.slot.0.to_le_bytes());
     bytes[12..16].copy_from_slice(&process.incarnation.0.to_le_bytes());
 }
 
 pub(crate) fn process(bytes: &[u8], at: usize) -> ProcessId {
     ProcessId {
-        host: HostId(long(bytes, at)),
+        segment: SegmentId(long(bytes, at)),
         slot: Slot(word(bytes, at + 8)),
         incarnation: Incarnation(word(bytes, at + 12)),
     }
@@ -222,8 +223,11 @@ mod tests {
     use super::*;
 
     fn lane() -> Preamble {
-        let of =
-            |host| ProcessId { host: HostId(host), slot: Slot(3), incarnation: Incarnation(2) };
+        let of = |host| ProcessId {
+            segment: SegmentId(host),
+            slot: Slot(3),
+            incarnation: Incarnation(2),
+        };
         Preamble {
             purpose: Purpose::Lane,
             machine: MachineId(0x0102_0304_0506_0708),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use landeck_groups::door::{ObjectAnswer, ObjectQuestion, Reply};
 use landeck_host::job_names::pid_of_asker;
-use landeck_wire::{ControlMessage, HostId};
+use landeck_wire::{ControlMessage, SegmentId};
 
 use super::{LaneTools, Lanes, LanesEvent};
 
@@ -13,7 +13,7 @@ use super::{LaneTools, Lanes, LanesEvent};
 pub(super) struct NamesAsked {
     last: u64,
     /// The connection of each question, and the segment of its process.
-    waiting: HashMap<u64, (u64, HostId)>,
+    waiting: HashMap<u64, (u64, SegmentId)>,
 }
 
 impl Lanes {
@@ -30,13 +30,13 @@ impl Lanes {
         let pid = pid_of_asker(&part.segment, &question).ok_or(())?;
         self.names.last += 1;
         let request = self.names.last;
-        self.names.waiting.insert(request, (token, part.host_id()));
+        self.names.waiting.insert(request, (token, part.segment_id()));
         self.events.push(LanesEvent::NameAsked { job, pid, request, question });
         Ok(())
     }
 
     /// The segment of the process that has asked a question.
-    pub(crate) fn asker_of_name(&self, request: u64) -> Option<HostId> {
+    pub(crate) fn asker_of_name(&self, request: u64) -> Option<SegmentId> {
         self.names.waiting.get(&request).map(|(_, host)| *host)
     }
 

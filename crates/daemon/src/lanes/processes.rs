@@ -56,7 +56,7 @@ impl Lanes {
         job: JobId,
         part: &PartOfHost,
     ) -> io::Result<()> {
-        let listener = listen_for(part.host_id())?;
+        let listener = listen_for(part.segment_id())?;
         let token = reactor.token();
         reactor.watch(&listener, token, EventFlags::IN)?;
         self.listeners.insert(token, (job, listener));
@@ -65,15 +65,15 @@ impl Lanes {
 
     /// Forgets the processes of a part.
     pub(crate) fn remove_part(&mut self, job: JobId, part: &PartOfHost) {
-        let host = part.host_id();
+        let host = part.segment_id();
         self.listeners.retain(|_, (of, _)| *of != job);
         self.residents.retain(|_, one| one.job != job);
-        self.tokens.retain(|process, _| process.host != host);
-        self.undelivered.retain(|process, _| process.host != host);
-        self.connected.retain(|(own, _, _), _| own.host != host);
-        self.offered.retain(|_, (own, _, _)| own.host != host);
-        self.dials.retain(|_, one| one.name.0.host != host);
-        self.awaited.retain(|one| one.name.0.host != host);
+        self.tokens.retain(|process, _| process.segment != host);
+        self.undelivered.retain(|process, _| process.segment != host);
+        self.connected.retain(|(own, _, _), _| own.segment != host);
+        self.offered.retain(|_, (own, _, _)| own.segment != host);
+        self.dials.retain(|_, one| one.name.0.segment != host);
+        self.awaited.retain(|one| one.name.0.segment != host);
         self.reports.retain(|report| report.job != job);
         self.leaving.forget(job);
         self.relays.forget(host);
@@ -170,7 +170,7 @@ impl Lanes {
                     return Err(());
                 }
                 let (slot, incarnation) = (Slot(*slot), Incarnation(*incarnation));
-                let process = ProcessId { host: part.host_id(), slot, incarnation };
+                let process = ProcessId { segment: part.segment_id(), slot, incarnation };
                 one.process = Some(process);
                 one.lanes_max = *lanes_max;
                 self.tokens.insert(process, token);

@@ -10,7 +10,7 @@ use std::time::Duration;
 use landeck_trust::{LaneEnd, lane_keys};
 use landeck_wire::handover::{Handover, LaneKeys};
 use landeck_wire::preamble::{Preamble, Purpose};
-use landeck_wire::{HostId, HostNumber, Incarnation, ProcessId, Slot};
+use landeck_wire::{HostNumber, Incarnation, ProcessId, SegmentId, Slot};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
@@ -71,10 +71,10 @@ impl RelayDials {
     }
 
     /// Forgets the wishes of a segment's processes.
-    pub(super) fn forget(&mut self, segment: HostId) {
-        self.dials.retain(|_, (_, wish)| wish.own.host != segment);
-        self.offered.retain(|_, one| one.wish.own.host != segment);
-        self.awaited.retain(|wish| wish.own.host != segment);
+    pub(super) fn forget(&mut self, segment: SegmentId) {
+        self.dials.retain(|_, (_, wish)| wish.own.segment != segment);
+        self.offered.retain(|_, one| one.wish.own.segment != segment);
+        self.awaited.retain(|wish| wish.own.segment != segment);
     }
 
     /// Whether a connection for messages of a process to a host is being opened.
@@ -103,7 +103,7 @@ impl Lanes {
         let far = (0..part.far.len() as u32).find(is_there).filter(|_| is_known).ok_or(())?;
         let there = part.far[far as usize];
         let (slot, incarnation) = (Slot(slot), Incarnation(incarnation));
-        let own = ProcessId { host: part.host_id(), slot, incarnation };
+        let own = ProcessId { segment: part.segment_id(), slot, incarnation };
         let is_for_messages = one.process.is_some();
         if one.process.is_some_and(|process| process != own) {
             return Err(());
@@ -223,7 +223,7 @@ impl Lanes {
         dial: Dial,
         wish: Wish,
     ) -> Option<OfferedRelay> {
-        let (job, _) = tools.parts.with_segment(wish.own.host)?;
+        let (job, _) = tools.parts.with_segment(wish.own.segment)?;
         let (key_generation, secret) = tools.trunks.newest_secret(wish.host)?;
         self.relays.last = self.relays.last.wrapping_add(1);
         let (lane, deadline, challenged) = (self.relays.last, dial.deadline(), dial.challenged());

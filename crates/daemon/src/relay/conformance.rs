@@ -12,7 +12,7 @@ use landeck_memory::{Bytes, FarProcess, FarRecord, Segment, SegmentPlan, SlotRec
 use landeck_transports::Lanes;
 use landeck_wire::handover::{Cipher, Handover, LaneKeys};
 use landeck_wire::way::PathWish;
-use landeck_wire::{ControlMessage, Header, HostId, HostNumber, Incarnation, ProcessId, Slot};
+use landeck_wire::{ControlMessage, Header, HostNumber, Incarnation, ProcessId, SegmentId, Slot};
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags,
     SocketType, recv, send, sendmsg, socketpair,
@@ -103,7 +103,7 @@ impl Channel for Shifted {
 
 pub(super) fn id(host: u32, incarnation: u32) -> ProcessId {
     ProcessId {
-        host: HostId(u64::from(host) + 1),
+        segment: SegmentId(u64::from(host) + 1),
         slot: Slot(0),
         incarnation: Incarnation(incarnation),
     }

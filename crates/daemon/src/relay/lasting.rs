@@ -12,7 +12,7 @@ use landeck_memory::Segment;
 use landeck_memory::waiter::Doorbell;
 use landeck_transports::lanes::relay::RelayEnd;
 use landeck_wire::relay::{RELAY_WINDOW, RelayOpening, RelayOutcome};
-use landeck_wire::{Header, HostId, HostNumber, ProcessId};
+use landeck_wire::{Header, HostNumber, ProcessId, SegmentId};
 
 use super::receivers::Receivers;
 use super::source::RelaySource;
@@ -71,7 +71,7 @@ struct SourceProcess {
 pub(super) struct RegionSession {
     begun: u64,
     /// The segment of this host that its regions lie in.
-    segment: HostId,
+    segment: SegmentId,
     token: Option<u64>,
     /// The number of the last request that was done.
     last: u32,
@@ -157,7 +157,7 @@ impl Lasting {
         process: ProcessId,
         position: u64,
     ) -> Option<(u64, Header, Vec<u8>)> {
-        let its = |it: &&mut SourceProcess| it.connection.segment.plan().host == receiver.host.0;
+        let its = |it: &&mut SourceProcess| it.connection.segment.plan().host == receiver.segment.0;
         let source = self.sources.get_mut(&process).filter(its)?;
         let to = (receiver.slot.0, receiver.incarnation.0);
         let (header, position) = source.checks.grant(to, position)?;
@@ -189,7 +189,7 @@ impl Lasting {
                 self.sessions_begun += 1;
                 let (begun, token) = (self.sessions_begun, Some(from.token));
                 let answers = VecDeque::with_capacity(RELAY_WINDOW);
-                let segment = HostId(from.segment.plan().host);
+                let segment = SegmentId(from.segment.plan().host);
                 let new = RegionSession { begun, segment, token, last: 0, answers };
                 self.sessions.insert(name, new);
             }
@@ -259,7 +259,7 @@ impl Lasting {
     }
 
     /// The part of a job with this segment is over.
-    pub(super) fn part_over(&mut self, segment: HostId) {
+    pub(super) fn part_over(&mut self, segment: SegmentId) {
         self.receivers.part_over(segment);
         self.forget(|it| it.connection.segment.plan().host == segment.0);
         self.sessions.retain(|_, it| it.segment != segment);

@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 
 use landeck_memory::{Segment, SlotState};
 use landeck_transports::lanes::relay_ring::RelayRingSender;
-use landeck_wire::{Class, HostId, ProcessId};
+use landeck_wire::{Class, ProcessId, SegmentId};
 
 /// The processes, by segment and slot.
 #[derive(Debug, Default)]
@@ -60,7 +60,7 @@ impl Receivers {
 
     /// A process of this host has made room.
     pub(super) fn has_room(&mut self, process: ProcessId) {
-        let receiver = self.all.get_mut(&(process.host.0, process.slot.0));
+        let receiver = self.all.get_mut(&(process.segment.0, process.slot.0));
         if let Some(receiver) = receiver.filter(|it| it.incarnation == process.incarnation.0) {
             receiver.lay_held();
         }
@@ -68,7 +68,7 @@ impl Receivers {
 
     /// A process has ended. What is held for it is dropped.
     pub(super) fn process_ended(&mut self, process: ProcessId) {
-        let key = (process.host.0, process.slot.0);
+        let key = (process.segment.0, process.slot.0);
         if self.all.get(&key).is_some_and(|it| it.incarnation == process.incarnation.0)
             && let Some(receiver) = self.all.remove(&key)
         {
@@ -77,7 +77,7 @@ impl Receivers {
     }
 
     /// The part of a job with this segment is over.
-    pub(super) fn part_over(&mut self, segment: HostId) {
+    pub(super) fn part_over(&mut self, segment: SegmentId) {
         self.all.retain(|(of, _), _| *of != segment.0);
     }
 }

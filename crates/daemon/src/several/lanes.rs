@@ -7,7 +7,7 @@ use landeck_memory::{FarProcess, FarRecord, Segment, SegmentPlan, SlotRecord, Sl
 use landeck_testing::Watchdog;
 use landeck_wire::handover::{Cipher, Handover, LaneKeys};
 use landeck_wire::word::ProcessEnd;
-use landeck_wire::{ControlMessage, HostId, Incarnation, ProcessId, Slot};
+use landeck_wire::{ControlMessage, Incarnation, ProcessId, SegmentId, Slot};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix,
@@ -26,7 +26,7 @@ struct Process {
 }
 
 fn id(host: u64) -> ProcessId {
-    ProcessId { host: HostId(host), slot: Slot(0), incarnation: Incarnation(1) }
+    ProcessId { segment: SegmentId(host), slot: Slot(0), incarnation: Incarnation(1) }
 }
 
 /// Two parts of one process each on these daemons.
@@ -67,7 +67,7 @@ impl Process {
         let flags = SocketFlags::CLOEXEC;
         let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
         set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE)).unwrap();
-        let name = process_socket_name(HostId(segment.plan().host));
+        let name = process_socket_name(SegmentId(segment.plan().host));
         connect(&socket, &SocketAddrUnix::new_abstract_name(name.as_bytes()).unwrap()).unwrap();
         let process = Self { segment: segment.clone(), socket };
         process.say(&Handover::Hello { slot: 0, incarnation: 1, lanes_max: 0 });

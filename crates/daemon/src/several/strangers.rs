@@ -2,7 +2,7 @@
 
 use landeck_testing::Watchdog;
 use landeck_wire::preamble::{CHALLENGE_BYTES, PREAMBLE_BYTES, Preamble, Purpose};
-use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+use landeck_wire::{Incarnation, ProcessId, SegmentId, Slot};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::*;
@@ -27,7 +27,7 @@ fn assert_ended(mut stream: TcpStream, what: &str) {
 
 fn lane() -> Preamble {
     let process =
-        |host| ProcessId { host: HostId(host), slot: Slot(0), incarnation: Incarnation(1) };
+        |host| ProcessId { segment: SegmentId(host), slot: Slot(0), incarnation: Incarnation(1) };
     Preamble {
         purpose: Purpose::Lane,
         machine: MACHINE,

@@ -18,7 +18,7 @@ use landeck_memory::{
 };
 use landeck_transports::SharedMemory;
 use landeck_transports::wake_thread::WakeThread;
-use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+use landeck_wire::{Incarnation, ProcessId, SegmentId, Slot};
 
 use crate::engine::START_BYTES;
 use crate::mismatch::Mismatch;
@@ -771,7 +771,7 @@ impl Shared {
     /// The identity of this process.
     pub fn process(&self) -> ProcessId {
         ProcessId {
-            host: HostId(self.segment.plan().host),
+            segment: SegmentId(self.segment.plan().host),
             slot: Slot(self.slot),
             incarnation: Incarnation(self.segment.slot_record(self.slot).incarnation),
         }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use landeck_wire::{HostId, ProcessId};
+use landeck_wire::{ProcessId, SegmentId};
 
 use super::object::{Asked, ObjectAnswer, ObjectKind, ObjectQuestion};
 use super::registry::{Entry, Registry};
@@ -33,7 +33,7 @@ struct Kept {
 impl Keeper {
     /// Creates the keeper of the objects on a host. The upper half of their numbers is a part of the host's identity, so the
     /// objects of a job on several hosts have different numbers, and none is mistaken for one of another host.
-    pub(super) fn new(host: HostId) -> Self {
+    pub(super) fn new(host: SegmentId) -> Self {
         Self { kept: Registry::new(KEPT_MAX, host.0 & HOST_PART), released: Vec::new() }
     }
 
@@ -76,7 +76,7 @@ impl Keeper {
     /// Forgets a process that has ended, and all earlier ones of its slot: the names of its mailboxes, and memory that
     /// no other process uses.
     pub(super) fn forget(&mut self, gone: ProcessId) {
-        let had = |it: ProcessId| (it.host, it.slot) == (gone.host, gone.slot);
+        let had = |it: ProcessId| (it.segment, it.slot) == (gone.segment, gone.slot);
         let over = self.kept.remove_all(|entry| {
             entry.beside.users.retain(|&user, _| !had(user));
             !is_used(entry) || entry.beside.memory.is_none() && had(entry.object.owner)
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn a_number_of_another_host_opens_nothing() {
         let made = [3 << 32, 4 << 32].map(|host| {
-            let mut keeper = Keeper::new(HostId(host));
+            let mut keeper = Keeper::new(SegmentId(host));
             let (answer, _) =
                 ask(&mut keeper, question(1, ObjectKind::Segment, Asked::Make, ""), 1);
             (keeper, answer.object.number)
@@ -172,7 +172,7 @@ mod tests {
     }
 
     fn process(slot: u32) -> ProcessId {
-        ProcessId { host: HostId(1), slot: Slot(slot), incarnation: Incarnation(1) }
+        ProcessId { segment: SegmentId(1), slot: Slot(slot), incarnation: Incarnation(1) }
     }
 
     fn question(slot: u32, kind: ObjectKind, asked: Asked, name: &str) -> ObjectQuestion {
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_name_stands_once_until_its_owner_is_gone() {
-        let mut keeper = Keeper::new(HostId(0));
+        let mut keeper = Keeper::new(SegmentId(0));
         let of = |slot, asked| question(slot, ObjectKind::Mailbox, asked, "inbox");
         assert_eq!(verdict(&mut keeper, of(1, Asked::Find)).0, Verdict::Unknown);
         assert_eq!(verdict(&mut keeper, of(1, Asked::Name)), (Verdict::Granted, 1));
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn memory_lives_until_its_last_user() {
-        let mut keeper = Keeper::new(HostId(0));
+        let mut keeper = Keeper::new(SegmentId(0));
         let of = |slot, asked| question(slot, ObjectKind::Segment, asked, "field");
         assert_eq!(verdict(&mut keeper, of(1, Asked::Make)), (Verdict::Granted, 1));
         let semaphore = question(1, ObjectKind::Semaphore, Asked::Open, "field");
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_group_stays_without_users_until_it_is_over() {
-        let mut keeper = Keeper::new(HostId(0));
+        let mut keeper = Keeper::new(SegmentId(0));
         let of = |slot, asked| question(slot, ObjectKind::Group, asked, "chat");
         assert_eq!(verdict(&mut keeper, of(1, Asked::Make)), (Verdict::Granted, 1));
         keeper.forget(process(1));
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn there_is_a_limit_and_no_sense_in_nonsense() {
-        let mut keeper = Keeper::new(HostId(0));
+        let mut keeper = Keeper::new(SegmentId(0));
         for _ in 0..KEPT_MAX {
             let nameless = question(1, ObjectKind::Semaphore, Asked::Make, "");
             assert_eq!(verdict(&mut keeper, nameless).0, Verdict::Granted);

@@ -19,7 +19,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use landeck_wire::{ControlMessage, HostId, ProcessId};
+use landeck_wire::{ControlMessage, ProcessId, SegmentId};
 
 use self::answering::Pending;
 use self::keeper::Keeper;
@@ -93,7 +93,7 @@ impl Standing {
 
 impl Door {
     /// Creates the door of a host's job with so many slots, for visitors of this user.
-    pub fn new(host: HostId, slots: u32, trusted_uid: u32) -> Self {
+    pub fn new(host: SegmentId, slots: u32, trusted_uid: u32) -> Self {
         Self {
             trusted_uid,
             visitors_max: slots as usize + VISITORS_BEYOND_SLOTS,
@@ -272,13 +272,13 @@ mod tests {
     use landeck_wire::{Incarnation, Slot};
     use std::collections::BTreeSet;
 
-    pub(super) const HOST: HostId = HostId(1);
+    pub(super) const HOST: SegmentId = SegmentId(1);
     const UID: u32 = 7;
     /// Two processes and a guest.
     const SLOTS: u32 = 3;
 
     pub(super) fn process(slot: u32) -> ProcessId {
-        ProcessId { host: HOST, slot: Slot(slot), incarnation: Incarnation(1) }
+        ProcessId { segment: HOST, slot: Slot(slot), incarnation: Incarnation(1) }
     }
 
     pub(super) fn name(text: &str) -> Name {

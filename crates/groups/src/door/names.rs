@@ -49,7 +49,7 @@ impl Names {
 
     /// Takes back the names of a process that has ended, and of all earlier ones of its slot; returns their sockets.
     pub(super) fn forget(&mut self, gone: ProcessId) -> Vec<Listener> {
-        let had = |owner: ProcessId| (owner.host, owner.slot) == (gone.host, gone.slot);
+        let had = |owner: ProcessId| (owner.segment, owner.slot) == (gone.segment, gone.slot);
         let doomed = self.names.iter().filter(|(_, (_, published))| had(published.process));
         let doomed: Vec<Listener> = doomed.map(|(&listener, _)| listener).collect();
         doomed.iter().for_each(|listener| drop(self.names.remove(listener)));
@@ -65,12 +65,12 @@ impl Names {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck_wire::{HostId, Incarnation, Slot};
+    use landeck_wire::{Incarnation, SegmentId, Slot};
 
-    const HOST: HostId = HostId(1);
+    const HOST: SegmentId = SegmentId(1);
 
     fn process(slot: u32) -> ProcessId {
-        ProcessId { host: HOST, slot: Slot(slot), incarnation: Incarnation(1) }
+        ProcessId { segment: HOST, slot: Slot(slot), incarnation: Incarnation(1) }
     }
 
     fn published(slot: u32) -> Published {
@@ -101,7 +101,7 @@ mod tests {
         for (listener, slot) in [(1, 0), (2, 1), (3, 0)] {
             names.publish(Listener(listener), name(listener as usize), published(slot));
         }
-        let elsewhere = ProcessId { host: HostId(2), ..process(0) };
+        let elsewhere = ProcessId { segment: SegmentId(2), ..process(0) };
         assert_eq!(names.forget(elsewhere), []);
         assert_eq!(names.forget(process(0)), [Listener(1), Listener(3)]);
         assert_eq!(names.at(Listener(2)), Some(published(1)));

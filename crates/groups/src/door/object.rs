@@ -1,6 +1,6 @@
 //! An object of a job: its kind, its name, and the questions and answers about it.
 
-use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+use landeck_wire::{Incarnation, ProcessId, SegmentId, Slot};
 use serde::{Deserialize, Serialize};
 
 use super::name::Name;
@@ -8,7 +8,7 @@ use super::verdict::Verdict;
 
 /// The process of an answer that is about none.
 pub(super) const NOBODY: ProcessId =
-    ProcessId { host: HostId(0), slot: Slot(0), incarnation: Incarnation(0) };
+    ProcessId { segment: SegmentId(0), slot: Slot(0), incarnation: Incarnation(0) };
 
 /// The kind of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

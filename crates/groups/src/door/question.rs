@@ -108,10 +108,10 @@ mod tests {
     use super::super::name::NAME_BYTES_MAX;
     use super::super::object::{Asked, Object, ObjectKind};
     use super::*;
-    use landeck_wire::{HostId, Incarnation};
+    use landeck_wire::{Incarnation, SegmentId};
 
     const LAST: ProcessId = ProcessId {
-        host: HostId(u64::MAX),
+        segment: SegmentId(u64::MAX),
         slot: Slot(u32::MAX),
         incarnation: Incarnation(u32::MAX),
     };

@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use landeck_wire::word::{HostEntry, ProcessEnd, Word, WordContent};
-use landeck_wire::{HostId, HostIncarnation, HostNumber, JobId, ProcessId};
+use landeck_wire::{HostIncarnation, HostNumber, JobId, ProcessId, SegmentId};
 use serde::{Deserialize, Serialize};
 
 /// The number of group numbers in a block.
@@ -122,7 +122,7 @@ pub enum NumbersError {
 #[derive(Clone, Debug)]
 pub struct Arbiter {
     hosts: BTreeMap<HostNumber, Admitted>,
-    segments: BTreeMap<HostId, Part>,
+    segments: BTreeMap<SegmentId, Part>,
     jobs: BTreeMap<JobId, JobWords>,
     ended: BTreeMap<ProcessId, (JobId, ProcessEnd)>,
     /// The words that some living host has not applied, oldest first.
@@ -218,7 +218,7 @@ impl Arbiter {
     pub fn add_part(
         &mut self,
         job: JobId,
-        segment: HostId,
+        segment: SegmentId,
         host: HostNumber,
         incarnation: HostIncarnation,
     ) {
@@ -277,7 +277,7 @@ impl Arbiter {
 
     /// The job of a process, if its segment is one of this host.
     fn job_of(&self, process: ProcessId, host: (HostNumber, HostIncarnation)) -> Option<JobId> {
-        let part = self.segments.get(&process.host)?;
+        let part = self.segments.get(&process.segment)?;
         ((part.host, part.incarnation) == host).then_some(part.job)
     }
 
@@ -486,7 +486,7 @@ mod tests {
     }
 
     fn process(segment: u64) -> ProcessId {
-        ProcessId { host: HostId(segment), slot: Slot(0), incarnation: Incarnation(1) }
+        ProcessId { segment: SegmentId(segment), slot: Slot(0), incarnation: Incarnation(1) }
     }
 
     fn arbiter() -> Arbiter {
@@ -497,7 +497,7 @@ mod tests {
             assert_eq!(outputs.len(), 2 + usize::from(host), "welcome, and the word to everybody");
             arbiter.add_part(
                 JOB,
-                HostId(host.into()),
+                SegmentId(host.into()),
                 HostNumber(host),
                 HostIncarnation(10 + u64::from(host)),
             );

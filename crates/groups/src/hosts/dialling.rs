@@ -594,13 +594,13 @@ impl Ends {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck_wire::{HostId, Incarnation, Slot};
+    use landeck_wire::{Incarnation, SegmentId, Slot};
 
     const A: HostNumber = HostNumber(0);
     const B: HostNumber = HostNumber(1);
 
     fn process(host: HostNumber) -> ProcessId {
-        ProcessId { host: HostId(host.0.into()), slot: Slot(0), incarnation: Incarnation(1) }
+        ProcessId { segment: SegmentId(host.0.into()), slot: Slot(0), incarnation: Incarnation(1) }
     }
 
     fn daemon(other: HostNumber, reach: HostReach) -> Dialling {

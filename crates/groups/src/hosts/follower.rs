@@ -251,11 +251,14 @@ fn far(subject: FarSubject, state: FarState) -> FollowerOutput {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck_wire::{HostId, Incarnation, Slot};
+    use landeck_wire::{Incarnation, SegmentId, Slot};
 
     fn ended(number: u64) -> Word {
-        let process =
-            ProcessId { host: HostId(1), slot: Slot(number as u32), incarnation: Incarnation(1) };
+        let process = ProcessId {
+            segment: SegmentId(1),
+            slot: Slot(number as u32),
+            incarnation: Incarnation(1),
+        };
         Word {
             number,
             content: WordContent::ProcessEnded { job: JobId(1), process, end: ProcessEnd::Left },

@@ -79,13 +79,13 @@ impl NameTable {
 mod tests {
     use super::*;
     use crate::door::{Name, Object};
-    use landeck_wire::{HostId, Incarnation, Slot};
+    use landeck_wire::{Incarnation, SegmentId, Slot};
 
     const JOB: JobId = JobId(7);
 
     fn process(host: u16, slot: u32) -> ProcessId {
-        let (host, incarnation) = (HostId(u64::from(host) + 100), Incarnation(1));
-        ProcessId { host, slot: Slot(slot), incarnation }
+        let (host, incarnation) = (SegmentId(u64::from(host) + 100), Incarnation(1));
+        ProcessId { segment: host, slot: Slot(slot), incarnation }
     }
 
     /// Publishes a name for a process; its PID is its slot plus 50.

@@ -289,7 +289,7 @@ mod tests {
         let _agent = serve_in_thread(&segment, 0, None).unwrap();
         let refused = |slot, incarnation| {
             let (slot, incarnation) = (Slot(slot), Incarnation(incarnation));
-            let process = ProcessId { host: host(&segment), slot, incarnation };
+            let process = ProcessId { segment: host(&segment), slot, incarnation };
             match socket::be_found(process, PATIENCE) {
                 Err(JoinError::Refused(verdict)) => verdict,
                 other => panic!("{other:?}"),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use landeck_groups::membership::{Input, OnFailure, Plan};
 use landeck_groups::restarts::Restart;
 use landeck_memory::{Presence, Segment, SlotRecord, WaitRecord};
-use landeck_wire::{ControlMessage, HostId, ProcessId, Slot};
+use landeck_wire::{ControlMessage, ProcessId, SegmentId, Slot};
 use rustix::event::epoll::EventFlags;
 use rustix::event::poll;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
@@ -117,7 +117,7 @@ impl Guard {
                 .map_err(|errno| refused("watch its server")(errno.into()))?;
         }
         let plan = Plan {
-            host: HostId(segment.plan().host),
+            host: SegmentId(segment.plan().host),
             processes: segment.plan().processes,
             guests: segment.plan().guests,
             on_failure: order.on_failure,

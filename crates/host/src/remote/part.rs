@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use landeck_memory::{FarProcess, FarRecord, JobName, Segment, SegmentPlan, SlotRecord, SlotState};
 use landeck_wire::word::ProcessEnd;
-use landeck_wire::{HostId, HostNumber, Incarnation, ProcessId, Slot};
+use landeck_wire::{HostNumber, Incarnation, ProcessId, SegmentId, Slot};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 
@@ -347,7 +347,7 @@ impl HostPart {
     /// The starts of all processes, whose streams are open.
     fn starts(&mut self, placement: &Placement) -> Result<Vec<Start>, LaunchError> {
         let fail = system("open pipes for the processes");
-        let job = HostId(self.segment().plan().host).to_string();
+        let job = SegmentId(self.segment().plan().host).to_string();
         let first = self.spec.first_address.clone();
         let node = Node { number: self.place as u32, first: &first };
         let nothing = OwnedFd::from(File::open("/dev/null").map_err(&fail)?);
@@ -452,7 +452,7 @@ impl HostPart {
             Event::AllEnded => self.all_ended = true,
             Event::GuardianGone => {
                 self.all_ended = true;
-                index::forget(HostId(self.segment().plan().host));
+                index::forget(SegmentId(self.segment().plan().host));
                 let killed = std::mem::take(&mut self.running).into_iter();
                 ended.extend(killed.map(|(slot, pid)| (slot, pid, libc::SIGKILL)));
             }
@@ -471,9 +471,9 @@ impl HostPart {
             SlotState::Departed => ProcessEnd::Left,
             _ => ProcessEnd::Died { pid, status },
         };
-        let host = HostId(self.segment().plan().host);
+        let host = SegmentId(self.segment().plan().host);
         let incarnation = Incarnation(record.incarnation.max(1));
-        let process = ProcessId { host, slot: Slot(slot), incarnation };
+        let process = ProcessId { segment: host, slot: Slot(slot), incarnation };
         self.events.push_back(PartEvent::Gone { process, end });
     }
 
@@ -691,7 +691,7 @@ fn write_tables(segment: &Segment, spec: &JobSpec, place: usize, ranks: &[u32]) 
         segment.set_peer_of_rank(rank, slot);
     }
     for (far, rank) in (0..).zip(spec.ranks_elsewhere(place)) {
-        let ProcessId { host, slot, incarnation } = spec.process_of(rank);
+        let ProcessId { segment: host, slot, incarnation } = spec.process_of(rank);
         let host_place = usize::from(spec.ranks[rank as usize].host);
         let record = FarRecord {
             process: FarProcess { host: host.0, slot: slot.0, incarnation: incarnation.0 },

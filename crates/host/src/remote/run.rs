@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use landeck_machine::{HostRequest, RankPlace};
-use landeck_wire::{HostId, HostNumber, JobId};
+use landeck_wire::{HostNumber, JobId, SegmentId};
 use rustix::event::epoll::EventFlags;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -143,7 +143,7 @@ impl Launch {
             ProgramSpec::new(planned, variables, program.inherit)
         };
         let host = |host: &HostRequest| -> Result<HostSpec, LaunchError> {
-            let (number, segment) = (HostNumber::NONE, HostId(random_number()?));
+            let (number, segment) = (HostNumber::NONE, SegmentId(random_number()?));
             Ok(HostSpec { number, name: host.name.clone(), segment })
         };
         let program_of = (0..)

@@ -5,7 +5,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
 
 use landeck_memory::plan::{LINK_WORDS, SETTINGS_WORDS};
-use landeck_wire::{HostId, HostNumber, Incarnation, JobId, ProcessId, Slot};
+use landeck_wire::{HostNumber, Incarnation, JobId, ProcessId, SegmentId, Slot};
 use serde::{Deserialize, Serialize};
 
 use crate::environment::Environment;
@@ -81,7 +81,7 @@ pub struct HostSpec {
     /// The name by which its user asked for it.
     pub name: String,
     /// The identity of the job's segment there.
-    pub segment: HostId,
+    pub segment: SegmentId,
 }
 
 /// The place of a rank.
@@ -158,7 +158,7 @@ impl JobSpec {
     pub fn process_of(&self, rank: u32) -> ProcessId {
         let place = self.ranks[rank as usize];
         let host = self.hosts[usize::from(place.host)].segment;
-        ProcessId { host, slot: Slot(place.slot), incarnation: Incarnation(1) }
+        ProcessId { segment: host, slot: Slot(place.slot), incarnation: Incarnation(1) }
     }
 
     /// The ranks on other hosts than this one, in order: the order of this host's far records.
@@ -243,7 +243,7 @@ pub(crate) mod tests {
         let host = |number: u16| HostSpec {
             number: HostNumber(number),
             name: format!("n{number}"),
-            segment: HostId(100 + u64::from(number)),
+            segment: SegmentId(100 + u64::from(number)),
         };
         let rank = |(program, &host): (u16, &u16)| {
             let before = &hosts[..usize::from(program)];
@@ -282,7 +282,7 @@ pub(crate) mod tests {
         assert_eq!((job.ranks_on(0), job.ranks_on(1)), (vec![0, 2], vec![1]));
         assert_eq!(job.ranks_elsewhere(0).collect::<Vec<_>>(), [1]);
         assert_eq!(job.process_of(2).slot, Slot(1));
-        assert_eq!(job.process_of(1).host, HostId(101));
+        assert_eq!(job.process_of(1).segment, SegmentId(101));
     }
 
     #[test]

@@ -68,7 +68,7 @@ impl Job {
         let is_there = |_: &mut Engine| match self.find_mailbox(&mailbox) {
             Err(ObjectError::Unknown { .. }) => None,
             // A group is served on its own host.
-            Ok(found) if found.owner.host != self.process().host => None,
+            Ok(found) if found.owner.segment != self.process().segment => None,
             found => Some(found.map(drop)),
         };
         // Where the launcher serves no groups, another process may do so by now.

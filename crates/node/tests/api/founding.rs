@@ -50,8 +50,8 @@ fn only_the_members_make_their_world() {
                 Err(Error { kind: ErrorKind::NotAMember, .. })
             ));
             let mut hosts = [0; 5];
-            world.all_gather(&[job.process().host.0], &mut hosts).unwrap();
-            let is_here = |rank: &usize| hosts[*rank] == job.process().host.0;
+            world.all_gather(&[job.process().segment.0], &mut hosts).unwrap();
+            let is_here = |rank: &usize| hosts[*rank] == job.process().segment.0;
             let mut here: Vec<usize> = (0..5).filter(is_here).collect();
             check(&world.split_by_host(0).unwrap(), &world, &here);
             here.reverse();

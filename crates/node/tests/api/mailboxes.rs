@@ -27,7 +27,7 @@ fn a_named_mailbox_gets_what_all_post_in_the_order_of_each() {
         const EACH: u32 = 500;
         let world = job.world();
         let (own, mut posters) = (job.process(), vec![[0; 2]; world.size()]);
-        world.all_gather(&[[own.host.0, own.slot.0.into()]], &mut posters).unwrap();
+        world.all_gather(&[[own.segment.0, own.slot.0.into()]], &mut posters).unwrap();
         if world.rank() != 0 {
             world.barrier().unwrap();
             let inbox = job.open_mailbox("inbox").unwrap();
@@ -49,7 +49,7 @@ fn a_named_mailbox_gets_what_all_post_in_the_order_of_each() {
             assert_eq!(message.unpack_text().unwrap(), "from");
             let [rank, number] = message.unpack_all::<u32>()[..] else { panic!("two numbers") };
             let poster = inbox.last_poster().unwrap();
-            assert_eq!([poster.host.0, poster.slot.0.into()], posters[rank as usize]);
+            assert_eq!([poster.segment.0, poster.slot.0.into()], posters[rank as usize]);
             assert_eq!(number, next[rank as usize]);
             next[rank as usize] += 1;
         }

@@ -26,8 +26,8 @@ fn whatever_two_call_in_each_others_place_is_named() {
         in_job(n, name, ThreadMode::Single, |job| {
             let world = job.world();
             // A job over hosts has a board on each.
-            let hosts = world.all_reduce(job.process().host.0, Maximum).unwrap();
-            let is_over_hosts = world.all_reduce(u32::from(hosts != job.process().host.0), Sum);
+            let hosts = world.all_reduce(job.process().segment.0, Maximum).unwrap();
+            let is_over_hosts = world.all_reduce(u32::from(hosts != job.process().segment.0), Sum);
             let board = if is_over_hosts.unwrap() > 0 { "hosts:flat" } else { "board" };
             let all = [board, "butterfly", "flat", "knomial", "daisy", "ring"];
             for way in &all[..if is_soak() { all.len() } else { 2 }] {

@@ -15,7 +15,7 @@ const TEST: &str = "agent::a_call_that_needs_a_stopped_agent_fails_after_ten_sec
 
 /// The kinds of questions, each with the time that it took to be refused.
 fn refusals(job: &Job) -> Vec<(Duration, String)> {
-    let (host, process) = (job.process().host, job.process());
+    let (host, process) = (job.process().segment, job.process());
     let name = Name::new("of nobody").unwrap();
     let timed = |refused: &dyn Fn() -> String| {
         let began = Instant::now();

@@ -122,7 +122,7 @@ pub(crate) fn shared_folder() -> &'static Path {
 
 /// The path of a file for all members of a job, on all hosts. All of the job call this.
 pub(crate) fn shared_file(job: &Job, name: &str) -> PathBuf {
-    let mut number = [job.process().host.0];
+    let mut number = [job.process().segment.0];
     job.world().broadcast(&mut number, 0).unwrap();
     shared_folder().join(format!("landeck-{:x}-{name}", number[0]))
 }

@@ -1,7 +1,7 @@
 //! Tests of lanes: keys against an independent computation, seals against every change.
 
 use landeck_wire::preamble::{Purpose, set_code};
-use landeck_wire::{HostId, HostNumber, Incarnation, JobId, MachineId, ProcessId, Slot};
+use landeck_wire::{HostNumber, Incarnation, JobId, MachineId, ProcessId, SegmentId, Slot};
 
 use super::*;
 
@@ -11,7 +11,8 @@ const SECRET: [u8; 32] = [3; 32];
 const CHALLENGE: [u8; CHALLENGE_BYTES] = [4; CHALLENGE_BYTES];
 
 fn preamble() -> Preamble {
-    let of = |host| ProcessId { host: HostId(host), slot: Slot(3), incarnation: Incarnation(2) };
+    let of =
+        |host| ProcessId { segment: SegmentId(host), slot: Slot(3), incarnation: Incarnation(2) };
     Preamble {
         purpose: Purpose::Lane,
         machine: MachineId(8),

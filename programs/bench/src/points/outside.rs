@@ -35,7 +35,7 @@ pub(crate) fn measure(settings: &Settings) -> Result<bool, Trouble> {
 pub(crate) fn joining(bench: &Bench) -> Result<(), Trouble> {
     bench.needs(bench.world.size() == 1, "exactly 1 process")?;
     let plan = bench.job.segment().plan();
-    let (identity, name) = (bench.job.process().host.to_string(), plan.name.to_string());
+    let (identity, name) = (bench.job.process().segment.to_string(), plan.name.to_string());
     joins(bench, "by identity", &identity)?;
     joins(bench, "by name", &name)?;
     let others = (0..OTHER_JOBS).map(start_bystander).collect::<Result<Vec<_>, _>>()?;
@@ -99,7 +99,7 @@ pub(crate) fn why(bench: &Bench) -> Result<(), Trouble> {
     (1..size).try_for_each(|other| receive_word(world, other, tags::REPORT).map(drop))?;
     thread::sleep(SETTLED);
     let launcher = beside("landeck");
-    let identity = bench.job.process().host.to_string();
+    let identity = bench.job.process().segment.to_string();
     for _ in 0..bench.settings.batches {
         let mut command = Command::new(&launcher);
         let start = Instant::now();

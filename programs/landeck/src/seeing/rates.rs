@@ -86,19 +86,20 @@ mod tests {
     use landeck::unstable::diagnosis::{HostPicture, Role};
     use landeck::unstable::host::process_figures::{Activity, ProcessFigures};
     use landeck::unstable::memory::{Operation, SlotRecord};
-    use landeck::unstable::wire::{HostId, Incarnation, Slot};
+    use landeck::unstable::wire::{Incarnation, SegmentId, Slot};
     use std::time::Duration;
 
     fn picture(at_ns: u64, counters: Counters, computed: Duration, wait: ObservedWait) -> Picture {
         let activity = Activity::Runs;
-        let process = ProcessId { host: HostId(1), slot: Slot(0), incarnation: Incarnation(1) };
+        let process =
+            ProcessId { segment: SegmentId(1), slot: Slot(0), incarnation: Incarnation(1) };
         let state = SlotState::Alive;
         let record = SlotRecord { state, incarnation: 1, pid: 7, ..SlotRecord::default() };
         let figures = Some(ProcessFigures { activity, computed, threads: 1 });
         let known = Member::new(process, Role::Rank(0), record);
         let member = Member { wait, counters, figures, at_ns, ..known };
         let host = HostPicture {
-            host: HostId(1),
+            host: SegmentId(1),
             number: 0,
             name: "n1".to_owned(),
             ranks: 1,

@@ -114,11 +114,11 @@ fn stacks_of(onlooker: &mut Onlooker, now: &Picture, report: &Report) -> String 
         .filter(|member| member.is_seen && member.record.state == SlotState::Alive)
         .collect();
     let far = shown.iter().take(STACKS_OF_MAX).map(|member| member.process);
-    let far = onlooker.far_stacks(far.filter(|process| process.host != own).collect());
+    let far = onlooker.far_stacks(far.filter(|process| process.segment != own).collect());
     let mut text = String::new();
     for member in shown.iter().take(STACKS_OF_MAX) {
         let name = now.names.one(member.process);
-        if member.process.host == own {
+        if member.process.segment == own {
             let pid = match now.names.span_hosts() {
                 true => String::new(),
                 false => format!(" (pid {})", member.record.pid),

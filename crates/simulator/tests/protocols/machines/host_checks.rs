@@ -97,7 +97,7 @@ impl HostChecks {
                     None => true,
                     Some(before) => !before.is_final() && end.is_final(),
                 };
-                let is_over = self.over.contains(&HostIncarnation(process.host.0));
+                let is_over = self.over.contains(&HostIncarnation(process.segment.0));
                 ensure(is_first && !is_over, name, || format!("another word on process {process}"))
             }
             WordContent::ProcessReturned { process, .. } => {
@@ -106,7 +106,7 @@ impl HostChecks {
                 let was_away = before.is_some_and(|end| {
                     std::mem::replace(end, ProcessEnd::Left) == ProcessEnd::Away
                 });
-                let is_over = self.over.contains(&HostIncarnation(process.host.0));
+                let is_over = self.over.contains(&HostIncarnation(process.segment.0));
                 ensure(was_away && !is_over, name, || format!("process {process} returns"))
             }
             WordContent::HostLost { incarnation, .. } => {

@@ -9,7 +9,7 @@ use landeck_groups::hosts::{
 };
 use landeck_wire::heartbeat::Heartbeat;
 use landeck_wire::word::{HostEntry, ProcessEnd, Word};
-use landeck_wire::{HostId, HostIncarnation, HostNumber, JobId, ProcessId};
+use landeck_wire::{HostIncarnation, HostNumber, JobId, ProcessId, SegmentId};
 
 use super::clock::HostClock;
 use super::draw::Draw;
@@ -277,7 +277,7 @@ impl World {
     }
 
     fn begin(&mut self) {
-        self.arbiter.add_part(JOB, HostId(1), HostNumber(0), HostIncarnation(1));
+        self.arbiter.add_part(JOB, SegmentId(1), HostNumber(0), HostIncarnation(1));
         for node in 0..self.nodes.len() {
             self.plan_look(node);
             let mean = self.setting.process_ends;
@@ -630,7 +630,7 @@ impl World {
                     None => Detector::new(self.timing, host, incarnation, own, local),
                 };
                 self.detectors.insert(from, detector);
-                self.arbiter.add_part(JOB, HostId(incarnation.0), host, incarnation);
+                self.arbiter.add_part(JOB, SegmentId(incarnation.0), host, incarnation);
                 self.carry_out(outputs);
             }
             Err(landeck_groups::hosts::AdmissionError::Excluded { .. }) => {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use landeck_groups::hosts::{DialMessage, DialOutput, Dialling, HostReach};
-use landeck_wire::{HostId, HostNumber, Incarnation, ProcessId, Slot};
+use landeck_wire::{HostNumber, Incarnation, ProcessId, SegmentId, Slot};
 
 use super::draw::Draw;
 use super::event_log::{EventLog, ProtocolFailure};
@@ -145,11 +145,15 @@ pub(crate) fn run(seed: u64) -> Result<LanesReport, ProtocolFailure> {
 }
 
 fn process(host: usize, slot: u32) -> ProcessId {
-    ProcessId { host: HostId(10 + host as u64), slot: Slot(slot), incarnation: Incarnation(1) }
+    ProcessId {
+        segment: SegmentId(10 + host as u64),
+        slot: Slot(slot),
+        incarnation: Incarnation(1),
+    }
 }
 
 fn side_of(process: ProcessId) -> usize {
-    (process.host.0 - 10) as usize
+    (process.segment.0 - 10) as usize
 }
 
 impl World {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use landeck_groups::door::{Asked, Name, ObjectAnswer, ObjectKind, ObjectQuestion, Verdict};
 use landeck_groups::hosts::NameTable;
-use landeck_wire::{HostId, HostNumber, Incarnation, JobId, ProcessId, Slot};
+use landeck_wire::{HostNumber, Incarnation, JobId, ProcessId, SegmentId, Slot};
 
 use super::draw::Draw;
 use super::event_log::{EventLog, ProtocolFailure};
@@ -94,7 +94,7 @@ pub(crate) fn run(seed: u64) -> Result<NamesReport, ProtocolFailure> {
 }
 
 fn host_of(process: ProcessId) -> HostNumber {
-    HostNumber(process.host.0 as u16)
+    HostNumber(process.segment.0 as u16)
 }
 
 fn about(process: ProcessId, asked: Asked) -> ObjectQuestion {
@@ -122,8 +122,8 @@ impl World {
         };
         for host in 0..HOSTS {
             for slot in 0..PROCESSES {
-                let (host, incarnation) = (HostId(host.into()), Incarnation(1));
-                let process = ProcessId { host, slot: Slot(slot), incarnation };
+                let (host, incarnation) = (SegmentId(host.into()), Incarnation(1));
+                let process = ProcessId { segment: host, slot: Slot(slot), incarnation };
                 world.processes.insert(process, Process::default());
                 world.plan(DELAY_MAX, Event::Act(process));
                 if world.draw.permille(400) {
@@ -262,7 +262,8 @@ impl World {
 
     /// At the end each name belongs to the process that knows it, and to nobody who is gone.
     fn at_rest(&mut self) -> Check {
-        let asking = ProcessId { host: HostId(0), slot: Slot(99), incarnation: Incarnation(1) };
+        let asking =
+            ProcessId { segment: SegmentId(0), slot: Slot(99), incarnation: Incarnation(1) };
         for name in (0..NAMES).map(name_of) {
             let question = about(asking, Asked::Find).named(&name);
             let answer = self.table.ask(JOB, HostNumber(0), 99, question);

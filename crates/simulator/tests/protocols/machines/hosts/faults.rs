@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use landeck_wire::word::ProcessEnd;
-use landeck_wire::{HostId, HostIncarnation, Incarnation, ProcessId, Slot};
+use landeck_wire::{HostIncarnation, Incarnation, ProcessId, SegmentId, Slot};
 
 use super::{ASK_AGAIN, Event, Fault, Node, Up, World};
 
@@ -27,7 +27,7 @@ impl Node {
         let process = again.unwrap_or_else(|| {
             self.slots += 1;
             let slot = Slot(self.slots - 1);
-            ProcessId { host: HostId(own.0), slot, incarnation: Incarnation(1) }
+            ProcessId { segment: SegmentId(own.0), slot, incarnation: Incarnation(1) }
         });
         let end = match self.reports.len() % 3 {
             0 => ProcessEnd::Left,
