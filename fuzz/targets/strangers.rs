@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use landeck_groups::door::{Question, Reply};
+use landeck_protocols::door::{Question, Reply};
 use landeck_wire::handover::Handover;
 use landeck_wire::heartbeat::{Envelope, Heartbeat, SEALED_BYTES};
 use landeck_wire::preamble::{PREAMBLE_BYTES, Preamble, code, set_code};

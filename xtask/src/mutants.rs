@@ -25,12 +25,12 @@ struct Mutant {
 /// comes out of order.
 const UNITS: &str = " units: ";
 
-const LEASE: &str = "crates/groups/src/hosts/lease.rs";
-const DETECTOR: &str = "crates/groups/src/hosts/detector.rs";
-const TIMING: &str = "crates/groups/src/hosts/timing.rs";
-const ARBITER: &str = "crates/groups/src/hosts/arbiter.rs";
-const FOLLOWER: &str = "crates/groups/src/hosts/follower.rs";
-const DIALLING: &str = "crates/groups/src/hosts/dialling.rs";
+const LEASE: &str = "crates/protocols/src/hosts/lease.rs";
+const DETECTOR: &str = "crates/protocols/src/hosts/detector.rs";
+const TIMING: &str = "crates/protocols/src/hosts/timing.rs";
+const ARBITER: &str = "crates/protocols/src/hosts/arbiter.rs";
+const FOLLOWER: &str = "crates/protocols/src/hosts/follower.rs";
+const DIALLING: &str = "crates/protocols/src/hosts/dialling.rs";
 const PAIR: &str = "crates/channel/src/pair.rs";
 const SILENCE: &str = "crates/channel/src/silence.rs";
 const GRANTS: &str = "crates/channel/src/grants.rs";

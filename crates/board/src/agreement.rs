@@ -18,8 +18,8 @@
 //! between two places: a member may bring its next one while others still read its offer in this one. A waiting
 //! member sleeps; the decider wakes all, and a death wakes all.
 
-use landeck_groups::agreement::{Agreed, Standing};
 use landeck_memory::sync::{AtomicU64, Ordering};
+use landeck_protocols::agreement::{Agreed, Standing};
 
 use super::words::{Line, Vote};
 

@@ -7,9 +7,9 @@
 
 use std::sync::atomic::Ordering;
 
-use landeck_groups::agreement::Standing;
 use landeck_memory::heap::Block;
 use landeck_memory::segment::Segment;
+use landeck_protocols::agreement::Standing;
 
 use super::agreement::Ballot;
 use super::words::{REFUSED, TICKET};

@@ -5,8 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use landeck_groups::hosts::LinkSight;
 use landeck_memory::Segment;
+use landeck_protocols::hosts::LinkSight;
 use landeck_trust::{JoinToken, KeyHash, TrustError};
 use landeck_wire::word::{HostEntry, Word, WordContent};
 use landeck_wire::{HostIncarnation, HostNumber, JobId, MachineId, ProcessId, SegmentId};

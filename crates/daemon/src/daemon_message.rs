@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use landeck_diagnosis::HostPicture;
-use landeck_groups::door::{ObjectAnswer, ObjectQuestion};
-use landeck_groups::hosts::{DialMessage, NumberBlock, Snapshot};
+use landeck_protocols::door::{ObjectAnswer, ObjectQuestion};
+use landeck_protocols::hosts::{DialMessage, NumberBlock, Snapshot};
 use landeck_wire::word::{HostEntry, Word, WordContent};
 use landeck_wire::{
     ControlMessage, HostIncarnation, HostNumber, JobId, MachineId, ProcessId, SegmentId,

@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use landeck_collectives::cost_parameters::CostParameters;
 use landeck_collectives::record::Record;
 use landeck_collectives::settings::{Settings, Sharing};
-use landeck_groups::hosts::LinkSight;
 use landeck_host::cpu_set::CpuSet;
 use landeck_host::figures;
 use landeck_host::remote::spec::HostLink;
+use landeck_protocols::hosts::LinkSight;
 use landeck_wire::HostNumber;
 use serde::{Deserialize, Serialize};
 

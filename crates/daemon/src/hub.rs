@@ -9,9 +9,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use landeck_groups::hosts::{HostEnd, HostTiming, Lease, NameTable};
 use landeck_host::peer;
 use landeck_host::signals::Signals;
+use landeck_protocols::hosts::{HostEnd, HostTiming, Lease, NameTable};
 use landeck_trust::{JoinTokens, KeyPair};
 use landeck_wire::preamble::Purpose;
 use landeck_wire::word::{HostEntry, Word, WordContent};

@@ -1,8 +1,8 @@
 //! The messages of jobs between daemons.
 
-use landeck_groups::hosts::LinkSight;
 use landeck_host::remote::messages::{PartCommand, PartEvent, PartRefusal};
 use landeck_host::remote::spec::{HostLink, JobSpec};
+use landeck_protocols::hosts::LinkSight;
 use landeck_wire::{ControlMessage, HostNumber};
 use serde::{Deserialize, Serialize};
 

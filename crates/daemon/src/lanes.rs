@@ -1,6 +1,6 @@
 //! Lanes: the connections of processes on different hosts, which the daemons open and hand over.
 //!
-//! [`landeck_groups::hosts::Dialling`] decides which side dials, and when a lane is handed over. This file carries that
+//! [`landeck_protocols::hosts::Dialling`] decides which side dials, and when a lane is handed over. This file carries that
 //! out: it dials, checks preambles, keeps sockets until their processes have said hello, and takes the reports of
 //! processes whose lanes broke.
 
@@ -10,8 +10,8 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use landeck_groups::door::ObjectQuestion;
-use landeck_groups::hosts::{DialMessage, DialOutput, Dialling, HostReach, HostTiming};
+use landeck_protocols::door::ObjectQuestion;
+use landeck_protocols::hosts::{DialMessage, DialOutput, Dialling, HostReach, HostTiming};
 use landeck_trust::lane::verify;
 use landeck_trust::{LaneEnd, lane_keys};
 use landeck_wire::handover::{Cipher, Handover, LaneKeys};

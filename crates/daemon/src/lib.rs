@@ -1,6 +1,6 @@
 //! The daemon that connects the hosts of a machine: one for each machine, host and user.
 //!
-//! It is one thread around one `epoll`. The loop holds no decision: those are machines in `landeck_groups::hosts`, which
+//! It is one thread around one `epoll`. The loop holds no decision: those are machines in `landeck_protocols::hosts`, which
 //! the simulator runs too. `docs/internals/hosts.md` describes how hosts find, trust and lose each other.
 //!
 //! | module | content |

@@ -1,6 +1,6 @@
 //! The measuring of the links between the hosts of a job, before its first process starts.
 //!
-//! [`landeck_groups::hosts::Measuring`] decides which hosts measure each other when, and [`LinkProbe`] what they send. This
+//! [`landeck_protocols::hosts::Measuring`] decides which hosts measure each other when, and [`LinkProbe`] what they send. This
 //! file carries that out: it dials the partner of a round or takes its call, under a secret that the arbiter has given to
 //! all hosts of the job. A conversation takes milliseconds, and the loop of the daemon stands still meanwhile: so its other
 //! work lengthens no round trip.
@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use landeck_groups::hosts::{LinkProbe, LinkSight, Measuring, MeasuringTurn, ProbeStep};
+use landeck_protocols::hosts::{LinkProbe, LinkSight, Measuring, MeasuringTurn, ProbeStep};
 use landeck_trust::lane::verify;
 use landeck_wire::handover::Cipher;
 use landeck_wire::preamble::{Preamble, Purpose};
@@ -29,7 +29,7 @@ use crate::trunks::Trunks;
 pub(crate) type MeasuringSecret = [u8; 32];
 
 /// The most calls that wait for their round.
-const CALLS_MAX: usize = landeck_groups::hosts::measuring::HOSTS_MAX;
+const CALLS_MAX: usize = landeck_protocols::hosts::measuring::HOSTS_MAX;
 /// The bytes that are sent or received at once.
 const BUFFER_BYTES: usize = 64 << 10;
 

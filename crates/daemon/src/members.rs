@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use landeck_groups::hosts::{
+use landeck_protocols::hosts::{
     AdmissionError, Arbiter, ArbiterOutput, FollowerOutput, HostStanding, NumberBlock, Snapshot,
     WordFollower,
 };
@@ -257,7 +257,7 @@ impl Members {
 
 /// Whether an output follows from a word with this content.
 fn follows(content: &WordContent, output: &FollowerOutput) -> bool {
-    use landeck_groups::hosts::{FarChange, FarState, FarSubject};
+    use landeck_protocols::hosts::{FarChange, FarState, FarSubject};
     match (content, output) {
         (WordContent::HostJoined(entry), FollowerOutput::Joined(joined)) => entry == joined,
         (WordContent::JobEnds { job, .. }, FollowerOutput::JobEnds { job: ended, .. }) => {

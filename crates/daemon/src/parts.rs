@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use landeck_groups::hosts::{FarChange, FarState, FarSubject, HostStanding, WordFollower};
 use landeck_memory::plan::JobName;
 use landeck_memory::{FarProcess, FarRecord, Segment, SlotRecord, SlotState};
+use landeck_protocols::hosts::{FarChange, FarState, FarSubject, HostStanding, WordFollower};
 use landeck_wire::word::{HostEntry, ProcessEnd};
 use landeck_wire::{HostNumber, JobId, ProcessId, SegmentId};
 
@@ -295,8 +295,8 @@ fn lose(part: &PartOfHost, host: HostNumber) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck_groups::hosts::Snapshot;
     use landeck_memory::SegmentPlan;
+    use landeck_protocols::hosts::Snapshot;
     use landeck_wire::{HostIncarnation, Incarnation, Slot};
 
     const JOB: JobId = JobId(7);

@@ -351,9 +351,9 @@ fn picture_of(part: &PartOfHost, own: HostNumber, is_glance: bool) -> Option<Hos
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck_groups::hosts::{Snapshot, WordFollower};
     use landeck_memory::plan::JobName;
     use landeck_memory::{FarProcess, FarRecord, Segment, SegmentPlan, SlotRecord, SlotState};
+    use landeck_protocols::hosts::{Snapshot, WordFollower};
     use landeck_testing::Watchdog;
     use landeck_wire::{Incarnation, Slot};
     use rustix::net::connect;

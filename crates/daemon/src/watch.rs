@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use landeck_groups::hosts::{Detector, DetectorOutput, HostEnd, HostTiming, Lease, LeaseOutput};
+use landeck_protocols::hosts::{Detector, DetectorOutput, HostEnd, HostTiming, Lease, LeaseOutput};
 use landeck_wire::heartbeat::Heartbeat;
 use landeck_wire::{HostIncarnation, HostNumber};
 

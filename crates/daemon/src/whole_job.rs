@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::OwnedFd;
 
-use landeck_groups::hosts::measuring::HOSTS_MAX;
 use landeck_host::guardian::OnFailure;
 use landeck_host::launch::LAUNCHER_FAILED;
 use landeck_host::remote::messages::{
@@ -15,6 +14,7 @@ use landeck_host::remote::spec::JobSpec;
 use landeck_host::report::Failure;
 use landeck_host::say;
 use landeck_host::witness::Happened;
+use landeck_protocols::hosts::measuring::HOSTS_MAX;
 use landeck_wire::word::WordContent;
 use landeck_wire::{HostNumber, JobId};
 use rustix::event::epoll::EventFlags;

@@ -11,10 +11,10 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use landeck_groups::door::{self, Door, Visitor};
-use landeck_groups::membership::{Input, Membership, Output, Plan, Presence, Record, State};
-use landeck_groups::restarts::Restart;
 use landeck_memory::{JobState, Segment};
+use landeck_protocols::door::{self, Door, Visitor};
+use landeck_protocols::membership::{Input, Membership, Output, Plan, Presence, Record, State};
+use landeck_protocols::restarts::Restart;
 use landeck_wire::{ProcessId, Slot};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
@@ -289,9 +289,9 @@ mod tests {
     use super::*;
     use crate::agent_thread::{AgentError, serve_in_thread, start_thread};
     use crate::socket::{self, ExchangeError, JoinError, PublishError, Verdict};
-    use landeck_groups::door::{Answer, Reply};
-    use landeck_groups::membership::OnFailure;
     use landeck_memory::{SegmentPlan, SlotState};
+    use landeck_protocols::door::{Answer, Reply};
+    use landeck_protocols::membership::OnFailure;
     use landeck_testing::Watchdog;
     use landeck_wire::{ControlMessage, Incarnation, SegmentId};
     use rustix::event::{PollFd, PollFlags, poll};

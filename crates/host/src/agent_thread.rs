@@ -5,8 +5,8 @@ use std::os::fd::OwnedFd;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use landeck_groups::membership::{Input, OnFailure, Plan};
 use landeck_memory::Segment;
+use landeck_protocols::membership::{Input, OnFailure, Plan};
 use landeck_wire::{SegmentId, Slot};
 use rustix::event::epoll::EventFlags;
 use rustix::event::{EventfdFlags, eventfd};

@@ -1,11 +1,11 @@
 //! Names of mailboxes and groups in a job on several hosts. Processes ask the daemon of their host, which asks the arbiter.
 //!
-//! Question and answer are those about an object at the agent ([`landeck_groups::door`]), on a connection of their own.
+//! Question and answer are those about an object at the agent ([`landeck_protocols::door`]), on a connection of their own.
 
 use std::time::{Duration, Instant};
 
-use landeck_groups::door::{Asked, Name, Object, ObjectKind, ObjectQuestion};
 use landeck_memory::Segment;
+use landeck_protocols::door::{Asked, Name, Object, ObjectKind, ObjectQuestion};
 use landeck_wire::{HostNumber, ProcessId, SegmentId};
 use rustix::event::{Timespec, poll};
 

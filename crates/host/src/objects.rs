@@ -7,10 +7,10 @@
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use landeck_groups::door::{Asked, ObjectAnswer, ObjectQuestion};
-pub use landeck_groups::door::{NAME_BYTES_MAX, Name, NameError, Object, ObjectKind};
 use landeck_memory::SharedArea;
 use landeck_memory::shared_area::AREA_BYTES_MAX;
+use landeck_protocols::door::{Asked, ObjectAnswer, ObjectQuestion};
+pub use landeck_protocols::door::{NAME_BYTES_MAX, Name, NameError, Object, ObjectKind};
 use landeck_wire::ProcessId;
 
 use crate::address::Address;

@@ -4,8 +4,8 @@
 //! others. All functions here produce text only.
 
 use crate::signals;
-use landeck_groups::restarts::Restart;
 use landeck_memory::{Counters, Operation, SlotRecord, WaitRecord};
+use landeck_protocols::restarts::Restart;
 use landeck_wire::ContextId;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

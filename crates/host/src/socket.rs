@@ -3,7 +3,7 @@
 //! The agent of a job listens on an abstract Unix socket, `landeck-<uid>-<host identity>`, and on one more for each
 //! name that a process of the job publishes, `landeck-<uid>-name-<name>`. These have no file, and disappear with the
 //! agent. One more socket has a file, in the user's index ([`crate::index`]). Both ends check that the other is the
-//! same user. A connection carries one question and one answer, whose bytes [`landeck_groups::door`] defines. A process
+//! same user. A connection carries one question and one answer, whose bytes [`landeck_protocols::door`] defines. A process
 //! that was let in keeps the connection for as long as it stays.
 
 use std::io::{self, IoSlice, IoSliceMut};
@@ -11,9 +11,9 @@ use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use landeck_groups::door::{Answer, Name, ObjectAnswer, ObjectQuestion, Question, Reply};
-pub use landeck_groups::door::{NAME_BYTES_MAX, NameError, Published, Verdict};
 use landeck_memory::GateError;
+use landeck_protocols::door::{Answer, Name, ObjectAnswer, ObjectQuestion, Question, Reply};
+pub use landeck_protocols::door::{NAME_BYTES_MAX, NameError, Published, Verdict};
 use landeck_wire::{ControlMessage, ProcessId, SegmentId, Slot};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};

@@ -23,7 +23,7 @@ const OWN_PLACES: [&str; 17] = [
     "crates/transports/src/",
     "crates/kernel/src/",
     "crates/collectives/src/",
-    "crates/groups/src/",
+    "crates/protocols/src/",
     "crates/host/src/",
     "crates/diagnosis/src/",
     "crates/node/src/",

@@ -1,6 +1,6 @@
 //! The answer to a request, as a client's word of the log holds it.
 
-use landeck_groups::service::Outcome;
+use landeck_protocols::service::Outcome;
 
 const VALUE_BITS: u32 = 20;
 const VALUE_MASK: u32 = (1 << VALUE_BITS) - 1;

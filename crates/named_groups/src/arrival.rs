@@ -14,8 +14,8 @@
 //!   again, so the members that wait there go on in the log. If it dies in between, they find that at their next look
 //!   at the log: when the membership changes, and before they sleep.
 
-use landeck_groups::service::{EntryWord, Outcome, Phase, Seat, State};
 use landeck_objects::group_log::{Roll, WaitsFor};
+use landeck_protocols::service::{EntryWord, Outcome, Phase, Seat, State};
 
 use crate::error::Result;
 use crate::replica::{ATTEMPTS, Accepted, LocalState, Replica};

@@ -1,6 +1,6 @@
 //! Folding what a server has told a copy of the log ([`crate::feed`]).
 
-use landeck_groups::service::{Entry, EntryWord, Outcome, State};
+use landeck_protocols::service::{Entry, EntryWord, Outcome, State};
 
 use crate::answer::Answer;
 use crate::error::Result;

@@ -1,7 +1,7 @@
 //! Recording in the log that members, waiting senders and servers are gone.
 
-use landeck_groups::service::{EntryWord, Gone, Held, Phase};
 use landeck_memory::SlotState;
+use landeck_protocols::service::{EntryWord, Gone, Held, Phase};
 
 use crate::error::Result;
 use crate::replica::{LocalState, Replica};

@@ -1,6 +1,6 @@
 //! Destroying a group for all members.
 
-use landeck_groups::service::{EntryWord, Phase};
+use landeck_protocols::service::{EntryWord, Phase};
 
 use crate::answer::Answer;
 use crate::error::{Result, ServiceError};

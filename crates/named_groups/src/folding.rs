@@ -1,7 +1,7 @@
 //! Applying accepted entries to the folded state.
 
-use landeck_groups::service::{Asking, Entry, EntryWord, Joining, Outcome, Serving, State};
 use landeck_objects::group_log::Look;
+use landeck_protocols::service::{Asking, Entry, EntryWord, Joining, Outcome, Serving, State};
 
 use crate::answer::Answer;
 use crate::error::Result;

@@ -5,8 +5,8 @@
 //! that lags so far behind that its next entry was overwritten gets the state instead, as a process of this host does.
 
 use landeck_engine::{Engine, OperationId};
-use landeck_groups::service::{Entry, EntryWord, Outcome, Seat, State};
 use landeck_objects::group_log::{Described, Look, Progress};
+use landeck_protocols::service::{Entry, EntryWord, Outcome, Seat, State};
 
 use crate::answer::Answer;
 use crate::error::Result;
@@ -320,7 +320,7 @@ impl Follower {
 /// How far all members have taken messages, as pairs.
 fn marks_of(replica: &Replica, local: &LocalState) -> Vec<u64> {
     let mark = |member| {
-        let seat = landeck_groups::service::MemberRecord::seat(member);
+        let seat = landeck_protocols::service::MemberRecord::seat(member);
         [u64::from(seat.id) | u64::from(seat.stamp) << 32, replica.taken(local, member)]
     };
     local.state.members().iter().flat_map(mark).collect()

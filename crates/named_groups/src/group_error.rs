@@ -1,6 +1,6 @@
 //! Why a group refuses a call.
 
-use landeck_groups::service::MEMBERS_MAX;
+use landeck_protocols::service::MEMBERS_MAX;
 
 /// Why a group refuses a call. The group is as it was before, unless the text says otherwise.
 #[derive(Debug, thiserror::Error)]

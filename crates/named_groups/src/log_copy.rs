@@ -12,11 +12,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use landeck_engine::Shared;
 use landeck_engine::peers::peer_of;
-use landeck_groups::service::Seat;
 use landeck_kernel::{Area, Endpoint, Peer, Received, RequestId, Started, Status};
 use landeck_memory::plain::bytes_of_mut;
 use landeck_memory::{Buffer, Segment};
 use landeck_objects::group_log::GroupLog;
+use landeck_protocols::service::Seat;
 use landeck_transports::SharedMemory;
 use landeck_wire::{Incarnation, ProcessId, SegmentId, Slot};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use landeck_groups::service::{EntryWord, MemberRecord, Outcome, Seat};
+use landeck_protocols::service::{EntryWord, MemberRecord, Outcome, Seat};
 
 use crate::answer::Answer;
 use crate::error::{Result, ServiceError};

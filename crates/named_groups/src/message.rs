@@ -6,8 +6,8 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use landeck_groups::service::Seat;
 use landeck_memory::Bytes;
+use landeck_protocols::service::Seat;
 
 /// The sender of a broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

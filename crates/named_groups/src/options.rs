@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use landeck_groups::service::{MEMBERS_MAX, Rules, SNAPSHOT_WORDS_MAX};
 use landeck_host::report::thousands;
 use landeck_memory::shared_area::AREA_BYTES_MAX;
 use landeck_objects::group_log::{GroupShape, MESSAGES_MAX};
+use landeck_protocols::service::{MEMBERS_MAX, Rules, SNAPSHOT_WORDS_MAX};
 
 use crate::group_error::GroupError;
 

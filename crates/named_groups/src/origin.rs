@@ -1,6 +1,6 @@
 //! The words that name the sender of a message, and the client of a request.
 
-use landeck_groups::service::Asking;
+use landeck_protocols::service::Asking;
 use landeck_wire::{Incarnation, Slot};
 
 /// Marks a request's number in the third word.

@@ -1,6 +1,6 @@
 //! The members that take part in the collective operations of a group from a number on.
 
-use landeck_groups::service::{Cut, EntryWord, Seat, State};
+use landeck_protocols::service::{Cut, EntryWord, Seat, State};
 
 use crate::error::Result;
 use crate::group_error::GroupError;

@@ -12,11 +12,13 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use landeck_engine::{Engine, OperationId, deadline_ns};
-use landeck_groups::service::{Ask, Asking, EntryWord, MemberRecord, Phase, Seat, Server, Serving};
 use landeck_host::objects::Use;
 use landeck_kernel::{Area, Peer, Started};
 use landeck_memory::{Buffer, Bytes, Operation, SlotState, WaitRecord};
 use landeck_objects::group_log::{Progress, WaitsFor};
+use landeck_protocols::service::{
+    Ask, Asking, EntryWord, MemberRecord, Phase, Seat, Server, Serving,
+};
 
 use crate::answer::Answer;
 use crate::error::{Result, ServiceError};

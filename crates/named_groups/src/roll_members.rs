@@ -1,7 +1,7 @@
 //! The members of a view as bits of the roll.
 
-use landeck_groups::service::State;
 use landeck_objects::group_log::Roll;
+use landeck_protocols::service::State;
 
 /// The members of a view as bits of the roll.
 #[derive(Clone, Copy, Default)]

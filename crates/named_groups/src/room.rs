@@ -1,8 +1,8 @@
 //! Memory and credit for messages.
 
-use landeck_groups::service::{EntryWord, MemberRecord, Phase};
 use landeck_memory::Bytes;
 use landeck_objects::group_log::{CELL_BYTES, Claim, LOG_ENTRIES, Look, Passed, Reach, WaitsFor};
+use landeck_protocols::service::{EntryWord, MemberRecord, Phase};
 
 use crate::error::Result;
 use crate::replica::{LocalState, Replica};

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use landeck_groups::service::{EntryWord, MemberRecord, Outcome, Phase};
 use landeck_memory::system::now_ns;
 use landeck_objects::group_log::{CELL_BYTES, Claim};
+use landeck_protocols::service::{EntryWord, MemberRecord, Outcome, Phase};
 
 use crate::answer::Answer;
 use crate::error::{Result, ServiceError};

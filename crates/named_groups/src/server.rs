@@ -10,12 +10,12 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use landeck_engine::{Engine, OperationId, Shared};
-use landeck_groups::service::{Ask, Asking, EntryWord, MemberRecord, Outcome, Phase};
 use landeck_host::objects::{self, Name, ObjectError, ObjectKind};
 use landeck_kernel::{Area, Peer, Received, Started, Wanted};
 use landeck_memory::plain::bytes_of_mut;
 use landeck_memory::{Buffer, Operation, WaitRecord};
 use landeck_objects::group_log::{Aside, Claim, WaitsFor};
+use landeck_protocols::service::{Ask, Asking, EntryWord, MemberRecord, Outcome, Phase};
 use landeck_wire::{Incarnation, Slot};
 
 use crate::answer::Answer;

@@ -4,10 +4,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use landeck_engine::{Engine, OperationId, Shared};
-use landeck_groups::service::Asking;
 use landeck_kernel::{Peer, Received, Wanted};
 use landeck_memory::Bytes;
 use landeck_memory::plain::bytes_of_mut;
+use landeck_protocols::service::Asking;
 
 use crate::error::Result;
 use crate::server_handle::lock;

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use landeck_engine::Engine;
 use landeck_engine::peers::process_of;
-use landeck_groups::service::{EntryWord, Outcome, Phase, Seat};
 use landeck_kernel::Peer;
 use landeck_memory::gate::Entry;
 use landeck_memory::{Bytes, Gate, ThreadMode, fork, room};
 use landeck_objects::group_log::{Described, WaitsFor};
+use landeck_protocols::service::{EntryWord, Outcome, Phase, Seat};
 use landeck_wire::{Incarnation, ProcessId};
 
 use crate::answer::Answer;

@@ -1,6 +1,6 @@
 //! Synchronisation of the members of a group.
 
-use landeck_groups::service::Seat;
+use landeck_protocols::service::Seat;
 
 use crate::answer::Answer;
 use crate::arrival::{SyncArrival, SyncOutcome};

@@ -6,10 +6,10 @@
 
 use landeck_board::{LOOKED_AT_MAX, Neighbours};
 use landeck_engine::{Engine, why};
-use landeck_groups::service::Seat;
 use landeck_memory::waiter::{Patience, Waiting};
 use landeck_memory::{End, Operation, WaitRecord};
 use landeck_objects::group_log::WaitsFor;
+use landeck_protocols::service::Seat;
 
 use crate::arrival::{RollStatus, SyncArrival, SyncOutcome};
 use crate::error::{Result, ServiceError};

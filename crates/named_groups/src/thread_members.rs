@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::sync::{Arc, Weak};
 
-use landeck_groups::service::Seat;
+use landeck_protocols::service::Seat;
 
 use crate::replica::Replica;
 use crate::subscription::Subscription;

@@ -25,9 +25,9 @@ use std::time::Duration;
 
 use landeck_board::Offer;
 use landeck_collectives::{Group, GroupError, Making, Place, Settings};
-use landeck_groups::agreement::Agreed;
 use landeck_kernel::Peer;
 use landeck_memory::{NoMemory, Operation, Segment, WaitRecord, room};
+use landeck_protocols::agreement::Agreed;
 use landeck_wire::Tag;
 
 use crate::error::{Error, ErrorKind, Result};

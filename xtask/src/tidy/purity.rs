@@ -43,7 +43,7 @@ const MACHINE: &[WayOut] = &[
 const PURE: &[(&str, &[&[WayOut]])] = &[
     ("crates/wire", EVERYTHING),
     ("crates/layout", EVERYTHING),
-    ("crates/groups", EVERYTHING),
+    ("crates/protocols", EVERYTHING),
     ("crates/machine", EVERYTHING),
     ("crates/collectives", EVERYTHING),
     ("crates/load", EVERYTHING),
@@ -121,7 +121,7 @@ mod tests {
             "println!(\"x\")",
             "unsafe { libc::getpid() }",
         ] {
-            assert!(!faults("crates/groups/src/view.rs", text).is_empty(), "{text}");
+            assert!(!faults("crates/protocols/src/view.rs", text).is_empty(), "{text}");
         }
     }
 
@@ -144,8 +144,8 @@ mod tests {
     fn a_library_that_reaches_the_machine_is_a_fault_unless_only_tests_need_it() {
         let dependency = |name: &str, for_tests| Dependency { name: name.into(), for_tests };
         let package = Package {
-            name: "landeck-groups".into(),
-            room: "crates/groups".into(),
+            name: "landeck-protocols".into(),
+            room: "crates/protocols".into(),
             manifest: String::new(),
             dependencies: vec![
                 dependency("rustix", false),

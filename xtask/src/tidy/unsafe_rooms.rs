@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn unsafe_code_outside_its_rooms_is_a_fault_in_tests_too() {
         assert_eq!(faults("crates/kernel/src/a.rs", "fn f() { unsafe { g() } }").len(), 1);
-        assert_eq!(faults("crates/groups/tests/a.rs", "unsafe { g() }").len(), 1);
+        assert_eq!(faults("crates/protocols/tests/a.rs", "unsafe { g() }").len(), 1);
         assert_eq!(faults("crates/memory/src/a.rs", "unsafe { g() }"), []);
         assert_eq!(faults("fronts/mpi/src/a.rs", "unsafe { g() }"), []);
     }

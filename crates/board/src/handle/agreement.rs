@@ -1,9 +1,9 @@
 //! A member's part in the agreements on its board.
 
-use landeck_groups::agreement::{Agreed, Standing};
 use landeck_memory::heap::{Block, HeapFull};
 use landeck_memory::membership::SlotState;
 use landeck_memory::sync::{AtomicU64, Ordering, fence};
+use landeck_protocols::agreement::{Agreed, Standing};
 
 use super::{Board, BoardBroken};
 use crate::agreement::{Ballot, Offer, Part, all_are_in, decide, proposal_words, propose, read};

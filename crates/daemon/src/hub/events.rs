@@ -1,6 +1,6 @@
 //! The consequences of events of trunks, words, heartbeats and lanes.
 
-use landeck_groups::door::{Object, ObjectAnswer, ObjectQuestion};
+use landeck_protocols::door::{Object, ObjectAnswer, ObjectQuestion};
 use landeck_wire::JobId;
 use landeck_wire::preamble::Preamble;
 
@@ -152,8 +152,8 @@ impl Hub {
         }
     }
 
-    fn apply(&mut self, output: landeck_groups::hosts::FollowerOutput) {
-        use landeck_groups::hosts::{FarState, FarSubject, FollowerOutput};
+    fn apply(&mut self, output: landeck_protocols::hosts::FollowerOutput) {
+        use landeck_protocols::hosts::{FarState, FarSubject, FollowerOutput};
         match output {
             FollowerOutput::Joined(entry) => self.joined(&entry),
             FollowerOutput::Far(change) => {

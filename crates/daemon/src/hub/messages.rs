@@ -142,7 +142,7 @@ impl Hub {
     pub(super) fn take_numbers(
         &mut self,
         job: JobId,
-        outcome: Result<landeck_groups::hosts::NumberBlock, String>,
+        outcome: Result<landeck_protocols::hosts::NumberBlock, String>,
     ) {
         match outcome {
             Ok(block) => self.parts.take_numbers(job, block.first..block.first + block.count),

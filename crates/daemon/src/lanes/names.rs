@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use landeck_groups::door::{ObjectAnswer, ObjectQuestion, Reply};
 use landeck_host::job_names::pid_of_asker;
+use landeck_protocols::door::{ObjectAnswer, ObjectQuestion, Reply};
 use landeck_wire::{ControlMessage, SegmentId};
 
 use super::{LaneTools, Lanes, LanesEvent};

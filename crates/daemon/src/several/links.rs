@@ -1,7 +1,7 @@
 //! Links between hosts are measured once, by both ends, within a bounded time.
 
-use landeck_groups::hosts::LinkSight;
-use landeck_groups::hosts::measuring::{round_time, rounds};
+use landeck_protocols::hosts::LinkSight;
+use landeck_protocols::hosts::measuring::{round_time, rounds};
 use landeck_testing::Watchdog;
 
 use super::*;

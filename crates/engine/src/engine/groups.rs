@@ -14,9 +14,9 @@ use std::sync::Arc;
 use landeck_board::{Board, BoardPool, LINES_BYTES, LinesPlace, Offer, Part, roster_bytes};
 use landeck_channel::Peer;
 use landeck_collectives::{Group, Place};
-use landeck_groups::agreement::Agreed;
 use landeck_memory::Segment;
 use landeck_memory::heap::Block;
+use landeck_protocols::agreement::Agreed;
 
 use crate::Engine;
 use crate::context::{

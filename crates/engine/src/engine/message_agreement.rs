@@ -1,6 +1,6 @@
 //! Agreement and revocation of a group without a board: by messages.
 //!
-//! The machines of `landeck_groups` say what is to be told to whom; here that is sent and heard, in
+//! The machines of `landeck_protocols` say what is to be told to whom; here that is sent and heard, in
 //! a context beside the group's own that a revocation leaves alone. A member listens whenever it
 //! looks for progress thoroughly, and all the time while it agrees itself. So a member that has
 //! returned still answers a member that asks late, as long as it calls the library now and then, even if the
@@ -12,11 +12,13 @@ use std::sync::Arc;
 
 use landeck_board::Offer;
 use landeck_channel::Peer;
-use landeck_groups::agreement::{Agreed, Agreement, Input, Message, Part, Send, Standing, Verdict};
-use landeck_groups::flood::Flood;
 use landeck_kernel::{Area, Endpoint, Received, RequestId, Started, Wanted};
 use landeck_memory::Buffer;
 use landeck_memory::plain::bytes_of_mut;
+use landeck_protocols::agreement::{
+    Agreed, Agreement, Input, Message, Part, Send, Standing, Verdict,
+};
+use landeck_protocols::flood::Flood;
 use landeck_transports::SharedMemory;
 
 use crate::Engine;

@@ -1,8 +1,8 @@
 //! Translates the membership's record of a slot into the segment's.
 
-use landeck_groups::membership::{Record, State};
 use landeck_memory::membership::Replaced;
 use landeck_memory::{SlotRecord, SlotState};
+use landeck_protocols::membership::{Record, State};
 
 /// Translates a record.
 pub(super) fn written(record: Record) -> SlotRecord {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use landeck_groups::door::{Listener, Memory, Visitor};
+use landeck_protocols::door::{Listener, Memory, Visitor};
 
 use super::DRIVER_TOKENS;
 use crate::index::Entry;

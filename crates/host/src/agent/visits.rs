@@ -5,11 +5,11 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use landeck_groups::door::{
+use landeck_memory::{SlotRecord, shared_area};
+use landeck_protocols::door::{
     Action, Answer, Input, Listening, Memory, Name, Question, Reply, Visitor,
 };
-use landeck_groups::membership::{self, Presence};
-use landeck_memory::{SlotRecord, shared_area};
+use landeck_protocols::membership::{self, Presence};
 use landeck_wire::{ControlMessage, ProcessId, Slot};
 use rustix::event::epoll::EventFlags;
 use rustix::fs::{Mode, OFlags};

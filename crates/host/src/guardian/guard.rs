@@ -6,9 +6,9 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use landeck_groups::membership::{Input, OnFailure, Plan};
-use landeck_groups::restarts::Restart;
 use landeck_memory::{Presence, Segment, SlotRecord, WaitRecord};
+use landeck_protocols::membership::{Input, OnFailure, Plan};
+use landeck_protocols::restarts::Restart;
 use landeck_wire::{ControlMessage, ProcessId, SegmentId, Slot};
 use rustix::event::epoll::EventFlags;
 use rustix::event::poll;

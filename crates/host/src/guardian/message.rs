@@ -50,8 +50,8 @@ pub(super) mod presence {
 mod tests {
     use std::time::Duration;
 
-    use landeck_groups::restarts::Restart;
     use landeck_memory::WaitRecord;
+    use landeck_protocols::restarts::Restart;
 
     use super::*;
     use crate::process::{StartError, Step};

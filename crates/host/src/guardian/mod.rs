@@ -22,9 +22,9 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
-pub use landeck_groups::membership::OnFailure;
-pub use landeck_groups::restarts::Restart;
 use landeck_memory::{Presence, Segment, WaitRecord};
+pub use landeck_protocols::membership::OnFailure;
+pub use landeck_protocols::restarts::Restart;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use serde::{Deserialize, Serialize};
 

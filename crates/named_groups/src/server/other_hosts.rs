@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use landeck_engine::{Engine, Shared, deadline_ns};
-use landeck_groups::service::{Ask, Asking, EntryWord, Outcome, Phase};
 use landeck_host::job_names;
 use landeck_host::objects::{Name, ObjectError, ObjectKind};
 use landeck_kernel::{Area, Peer, Started};
 use landeck_memory::system::now_ns;
 use landeck_memory::{Buffer, Operation, WaitRecord};
 use landeck_objects::group_log::{Progress, WaitsFor};
+use landeck_protocols::service::{Ask, Asking, EntryWord, Outcome, Phase};
 use landeck_wire::ProcessId;
 
 use super::{Client, ServedGroup, Server};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use landeck_groups::service::Seat;
 use landeck_named_groups::{PendingSync, Sender, Subscription, TimeLimit};
+use landeck_protocols::service::Seat;
 
 use super::Group;
 use super::operations::Operations;

@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
-pub use landeck_groups::service::Seat;
 use landeck_named_groups::{Sender, TimeLimit};
+pub use landeck_protocols::service::Seat;
 
 use crate::error::Result;
 use crate::group_service::{Group, Member};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use landeck_groups::hosts::{
+use landeck_protocols::hosts::{
     FarChange, FarState, FarSubject, FollowerOutput, HostTiming, NumberBlock,
 };
 use landeck_wire::word::{ProcessEnd, Word, WordContent};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use landeck_groups::hosts::{
+use landeck_protocols::hosts::{
     Arbiter, ArbiterOutput, Detector, DetectorOutput, FollowerOutput, HostEnd, HostSight,
     HostTiming, Lease, LeaseOutput, NumberBlock, Snapshot, WordFollower,
 };
@@ -633,10 +633,10 @@ impl World {
                 self.arbiter.add_part(JOB, SegmentId(incarnation.0), host, incarnation);
                 self.carry_out(outputs);
             }
-            Err(landeck_groups::hosts::AdmissionError::Excluded { .. }) => {
+            Err(landeck_protocols::hosts::AdmissionError::Excluded { .. }) => {
                 self.send_down(from, Down::Excluded(incarnation));
             }
-            Err(landeck_groups::hosts::AdmissionError::StillThere { .. }) => {}
+            Err(landeck_protocols::hosts::AdmissionError::StillThere { .. }) => {}
         }
     }
 

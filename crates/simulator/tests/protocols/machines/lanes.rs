@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use landeck_groups::hosts::{DialMessage, DialOutput, Dialling, HostReach};
+use landeck_protocols::hosts::{DialMessage, DialOutput, Dialling, HostReach};
 use landeck_wire::{HostNumber, Incarnation, ProcessId, SegmentId, Slot};
 
 use super::draw::Draw;

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use landeck_groups::door::{Asked, Name, ObjectAnswer, ObjectKind, ObjectQuestion, Verdict};
-use landeck_groups::hosts::NameTable;
+use landeck_protocols::door::{Asked, Name, ObjectAnswer, ObjectKind, ObjectQuestion, Verdict};
+use landeck_protocols::hosts::NameTable;
 use landeck_wire::{HostNumber, Incarnation, JobId, ProcessId, SegmentId, Slot};
 
 use super::draw::Draw;

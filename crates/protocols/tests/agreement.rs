@@ -10,8 +10,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use landeck_groups::agreement::{Agreement, Input, Message, Outcome, Part, Send, Standing};
-use landeck_groups::flood::Flood;
+use landeck_protocols::agreement::{Agreement, Input, Message, Outcome, Part, Send, Standing};
+use landeck_protocols::flood::Flood;
 use landeck_testing::{Random, Watchdog, seed};
 
 /// The time limit of each test.

@@ -1,7 +1,7 @@
 //! Random histories of named groups. Every fold has the same result, from the beginning or from any snapshot, and the
 //! promises of a group hold after every entry.
 
-use landeck_groups::service::{
+use landeck_protocols::service::{
     Entry, EntryWord, HELD_MAX, Joining, Outcome, Phase, Rules, Seat, State,
 };
 use landeck_testing::{Random, Watchdog, seed};

@@ -6,11 +6,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use landeck_groups::door::{
+use landeck_protocols::door::{
     Action, Asked, Door, Input, Listener, Listening, Memory, Name, ObjectKind, ObjectQuestion,
     Question, VISITORS_BEYOND_SLOTS, Visitor,
 };
-use landeck_groups::membership::{self, Membership, OnFailure, Output, Plan, Presence, State};
+use landeck_protocols::membership::{self, Membership, OnFailure, Output, Plan, Presence, State};
 use landeck_testing::{Random, Watchdog, seed};
 use landeck_wire::{ControlMessage, Incarnation, ProcessId, SegmentId, Slot};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use landeck_groups::membership::{Input, Membership, OnFailure, Output, Plan, Presence, State};
+use landeck_protocols::membership::{Input, Membership, OnFailure, Output, Plan, Presence, State};
 use landeck_wire::{ProcessId, SegmentId, Slot};
 use proptest::prelude::*;
 
