@@ -81,7 +81,7 @@ pub struct Calibration {
     pub crowd_keeps_ps: [u64; CROWDS.len()],
     /// A take of a member of a crowd, one of many of a call at the board.
     pub crowd_finds_ps: [u64; CROWDS.len()],
-    /// Added to the first touch of a page in a turn in a crowd, since the processor has forgotten where the page is.
+    /// Added to the first access to a page in a turn in a crowd: the processor has lost the page from its TLB.
     pub crowd_pages_ps: [u64; CROWDS.len()],
     /// 1 KiB that a member of a crowd copies from data untouched since [`FAR_BYTES`] of its own, to where it just was.
     pub crowd_reads_kib_ps: [u64; CROWDS.len()],

@@ -41,8 +41,8 @@ pub(crate) trait JobHandler {
     fn host_up(&mut self, context: &mut Context<'_>, host: HostNumber);
     /// A host is not connected any more: its trunk ended and could not be renewed.
     fn host_down(&mut self, context: &mut Context<'_>, host: HostNumber, why: String);
-    /// The arbiter, which is this host, has judged that a host is lost, silent for so many milliseconds. The word on it
-    /// follows those that this call asks for.
+    /// The arbiter, which is this host, has judged that a host is lost, as it was silent for `silent_ms` milliseconds. The
+    /// words that this call asks for come before the word that the host is lost.
     fn host_lost(&mut self, context: &mut Context<'_>, host: HostNumber, silent_ms: u64);
     /// The exit code of the daemon, once it is to end.
     fn is_over(&self) -> Option<u8>;

@@ -110,7 +110,7 @@ pub struct Engine {
     pub last_region: u64,
     /// Regions that are gone for all, while somebody still accesses them.
     pub withdrawn: Vec<Withdrawn>,
-    /// Told of what comes to memory that others write, until they say that nothing more does.
+    /// Callbacks that run when other processes have written to shared memory. One that returns false is removed.
     watchers: Vec<Watcher>,
     /// The watchers that have ended. Their memory may enter the engine when it is dropped, so that happens elsewhere.
     ended_watchers: Vec<Watcher>,
@@ -249,7 +249,7 @@ impl Engine {
         self.groups.insert(context, group);
     }
 
-    /// Where a deposit waits for room, what others are over with is had back from all boards.
+    /// If a deposit waits for room, reclaims on every board the deposits that all their readers have finished.
     #[inline]
     fn make_room(&mut self) {
         if self.room.is_awaited() {

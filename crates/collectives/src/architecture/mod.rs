@@ -86,8 +86,8 @@ pub trait Architecture: Debug + Send + Sync {
         None
     }
 
-    /// Rounds for scans: in each, `from` tells `to` about the members directly before those that `to` knows of, up to
-    /// itself; in the end every member knows of member 0. None: all goes to member 0 and back.
+    /// Rounds of a prefix scan: in each, `to` receives the partial result of the members just before those that its own
+    /// result covers. In the end every result covers member 0. None: all data go to member 0 and back.
     fn prefix(&self, _group: &Group) -> Option<Rounds> {
         None
     }

@@ -14,9 +14,9 @@ pub(crate) struct Protocol {
     pub(super) resolves: bool,
     /// Even short data are deposited in a block: a result is to take their place.
     pub(super) in_block: bool,
-    /// The first pieces of this member's deposit help nobody: all deposit at once and take
-    /// afterwards, or who takes shares a processor with who deposits. What only others take, they
-    /// copy out while this member copies in.
+    /// The deposit is announced when it is complete, not piece by piece: all members deposit before they take, or a member
+    /// that takes shares the processor of the one that deposits. Otherwise others copy pieces out while this member copies
+    /// the next ones in.
     pub(super) is_whole: bool,
     /// One of several chunks: the place that was used last is used again.
     pub(super) is_chunk: bool,

@@ -154,7 +154,8 @@ impl Engine {
         }
     }
 
-    /// Leaves what others may use to them: this process comes to nothing there.
+    /// Abandons a reservation whose memory other processes may still access: this process refuses all calls there, and never
+    /// uses the memory again.
     pub fn quarantine(&mut self, slot: u32, setting: Reservation) {
         if setting.offer.lines != 0 {
             LinesPlace { slot, offset: setting.offer.lines }.refuse(&self.segment);

@@ -91,7 +91,7 @@ pub struct Prepared {
     call: Call,
 }
 
-// SAFETY: what is shared of it are addresses, to which only the operations go that it starts.
+// SAFETY: it shares raw addresses only; the operations that it starts dereference them, and nothing else does.
 unsafe impl Sync for Prepared {}
 
 /// A call on data that are contiguous on both sides, each given by address and length in bytes.

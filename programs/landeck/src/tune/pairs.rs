@@ -150,8 +150,8 @@ pub(super) fn shared_processors(world: &World, own: usize) -> Result<Option<usiz
     Ok(found)
 }
 
-/// The sums over all members of the processors that each may use, of those that it gets alone, and of those that it gets
-/// together with all others.
+/// Sums over all members: the processors that a member may use, those that it gets when it computes alone, and those that it
+/// gets while all members compute.
 fn computed(world: &World, own: usize) -> Result<[f64; 3]> {
     let mut alone = 0.0;
     for rank in 0..world.size() {
