@@ -12,8 +12,9 @@ use landeck_host::agent_thread::{AgentThread, serve_in_thread};
 use landeck_host::objects::{self, Name, ObjectKind};
 use landeck_host::socket;
 use landeck_memory::{Segment, SegmentPlan, SlotState};
+use landeck_protocols::door::{Asked, ObjectQuestion, Question};
 use landeck_testing::{Random, Watchdog, seed};
-use landeck_wire::{Incarnation, ProcessId, SegmentId, Slot};
+use landeck_wire::{ControlMessage, Incarnation, ProcessId, SegmentId, Slot};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
@@ -24,7 +25,7 @@ use rustix::net::{
 const PATIENCE: Duration = Duration::from_secs(100);
 const LIMIT: Duration = Duration::from_secs(400);
 const GUESTS: u32 = 4;
-/// The longest message sent; questions have 84 or 112 bytes.
+/// The longest message sent; questions have at most 144 bytes.
 const BYTES_MAX: u64 = 300;
 
 /// A job of one with an agent in this process.
@@ -91,29 +92,53 @@ fn assert_serves(segment: &Segment) {
 }
 
 /// Random bytes that may look like a question, to a degree that depends on luck.
-fn garbage(random: &mut Random) -> Vec<u8> {
-    let length = match random.below(4) {
-        0 => 84,
-        1 => 112,
-        _ => random.below(BYTES_MAX),
+fn garbage(random: &mut Random, host: SegmentId) -> Vec<u8> {
+    let mut bytes = match random.below(8) {
+        0 => (0..random.below(BYTES_MAX)).map(|_| random.bits() as u8).collect(),
+        1 | 2 => {
+            let questions = questions(random.below(3), host);
+            random.pick(&questions).encode()
+        }
+        _ => Question::Object(about_object(random, host)).encode(),
     };
-    let mut bytes: Vec<u8> = (0..length).map(|_| random.bits() as u8).collect();
-    if random.below(8) > 0 && bytes.len() >= 8 {
-        bytes[..4].copy_from_slice(b"LDK\x01");
-        // The kind of question, the request, the kind of object, and the length of a name.
-        bytes[4] = random.below(8) as u8;
-        bytes[5] = random.below(70) as u8;
-        bytes[6] = random.below(5) as u8;
-        bytes[7] = random.below(70) as u8;
+    for _ in 0..random.below(4).min(bytes.len() as u64) {
+        let at = random.below(bytes.len() as u64) as usize;
+        bytes[at] = random.bits() as u8;
     }
-    if random.once_in(2) && bytes.len() >= 48 {
-        // A living process, small numbers, and letters for a name.
-        bytes[8..48].fill(0);
-        bytes[12] = random.below(3) as u8;
-        bytes[16] = random.below(5) as u8;
-        bytes[48..].fill(b'a' + random.below(3) as u8);
+    if random.once_in(8) {
+        bytes.resize(random.below(BYTES_MAX) as usize + 1, 0);
     }
     bytes
+}
+
+/// Questions about the job and its names, by a process that lives, has ended or was never there.
+fn questions(slot: u64, host: SegmentId) -> [Question; 7] {
+    let process = ProcessId { segment: host, slot: Slot(slot as u32), incarnation: Incarnation(1) };
+    let name = Name::new(format!("of a hostile one {}", std::process::id())).unwrap();
+    [
+        Question::Join { wanted: Some(process.slot) },
+        Question::Publish { process, context: 1, name: name.clone() },
+        Question::Unpublish { process, name },
+        Question::LookUp,
+        Question::Observe,
+        Question::Presence { process },
+        Question::Found { process },
+    ]
+}
+
+/// A question about an object, with small numbers and few names.
+fn about_object(random: &mut Random, host: SegmentId) -> ObjectQuestion {
+    let kinds =
+        [ObjectKind::Mailbox, ObjectKind::Segment, ObjectKind::Semaphore, ObjectKind::Group];
+    let (slot, incarnation) = (Slot(random.below(2) as u32), Incarnation(random.below(3) as u32));
+    let process = ProcessId { segment: host, slot, incarnation };
+    let question = ObjectQuestion::new(process, *random.pick(&kinds), *random.pick(&Asked::ALL));
+    let bytes = *random.pick(&[0, 64, u64::MAX]);
+    let question = ObjectQuestion { number: random.below(5), bytes, ..question };
+    match random.once_in(2) {
+        true => question.named(&Name::new(random.pick(&["a", "b", "c"])).unwrap()),
+        false => question,
+    }
 }
 
 #[test]
@@ -123,7 +148,7 @@ fn garbage_is_refused_and_harms_nobody() {
     let mut random = Random::new(seed());
     for _ in 0..3_000 {
         let socket = connected(&segment);
-        if say(&socket, &garbage(&mut random)) {
+        if say(&socket, &garbage(&mut random, host(&segment))) {
             hear(&socket);
         }
     }
@@ -134,13 +159,11 @@ fn garbage_is_refused_and_harms_nobody() {
 fn half_a_question_is_none() {
     let _watchdog = Watchdog::start(LIMIT);
     let (segment, _agent) = job();
+    let [_, whole, ..] = questions(3, host(&segment)).map(|question| question.encode());
     for length in 1..BYTES_MAX as usize {
         let socket = connected(&segment);
-        let mut bytes = vec![0; length];
-        bytes[..length.min(4)].copy_from_slice(&b"LDK\x01"[..length.min(4)]);
-        if let Some(kind) = bytes.get_mut(4) {
-            *kind = 1;
-        }
+        let mut bytes = whole.clone();
+        bytes.resize(length, 0);
         assert!(say(&socket, &bytes));
         hear(&socket);
     }
@@ -157,7 +180,7 @@ fn a_guest_that_chatters_is_put_out_and_its_slot_is_free() {
         let slot = joined.process.slot.0;
         let give_up = Instant::now() + PATIENCE;
         // It sends as fast as it can, whether or not the agent reads.
-        while say(&joined.connection, &garbage(&mut random)) {
+        while say(&joined.connection, &garbage(&mut random, host(&segment))) {
             assert!(Instant::now() < give_up, "the agent still takes what it says");
         }
         while segment.slot_record(slot).state == SlotState::Alive {
@@ -182,7 +205,7 @@ fn answers_that_nobody_takes_hold_nobody_up() {
             continue;
         }
         for _ in 0..4 {
-            say(&socket, &garbage(&mut random));
+            say(&socket, &garbage(&mut random, host(&segment)));
         }
     }
     assert_serves(&segment);
@@ -202,7 +225,7 @@ fn descriptors_that_come_along_are_not_kept() {
         let mut along = SendAncillaryBuffer::new(&mut space);
         let passed = [null.as_fd(); 4];
         assert!(along.push(SendAncillaryMessage::ScmRights(&passed)));
-        let bytes = IoSlice::new(b"LDK\x01 and four descriptors");
+        let bytes = IoSlice::new(b"LDK\x02 and four descriptors");
         sendmsg(&socket, &[bytes], &mut along, SendFlags::NOSIGNAL).unwrap();
         hear(&socket);
     }
