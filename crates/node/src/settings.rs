@@ -18,7 +18,7 @@ use crate::paths::Paths;
 
 /// The variable that selects architectures for collective operations.
 pub const COLLECTIVES: &str = "LANDECK_COLLECTIVES";
-/// The variable that selects which members count as near: see [`Nearness`](crate::Nearness).
+/// The variable that selects which members count as near: see [`Nearness`](landeck_collectives::Nearness).
 pub const CLUSTERS: &str = "LANDECK_CLUSTERS";
 /// The variable that makes members compare their calls: see [`World::checking`](crate::World::checking).
 pub const CHECKING: &str = "LANDECK_CHECKING";
