@@ -55,10 +55,11 @@ impl Cluster {
         }
     }
 
-    /// Swallows all packets of these connections where they come in.
+    /// Swallows all packets of these connections where they come in. What was swallowed before is forgotten: its connections
+    /// are closed, and others may have their ports by now.
     fn swallow(&self, connections: &[Ports]) {
         for host in 0..2 {
-            let mut script = String::new();
+            let mut script = "while ip rule del pref 1 2>/dev/null; do :; done\n".to_owned();
             for (first, second) in connections {
                 let (from, to) = if host == 0 { (second, first) } else { (first, second) };
                 script += &format!(
