@@ -115,8 +115,8 @@ pub(crate) enum LanesEvent {
 pub(crate) enum CallRefusal {
     /// It counts among the refused connections, for this reason.
     Counted(&'static str),
-    /// It is no stranger: a process of the job calls, and its job has ended here, itself has left or returned and the words
-    /// of that are under way, or the process called for has as many lanes as it can have.
+    /// The caller is a process of the job, so it does not count: the job has ended here, the word that the caller has left or
+    /// returned is under way, or the process called for has as many lanes as it can have.
     Known,
 }
 

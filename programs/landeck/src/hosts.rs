@@ -112,7 +112,13 @@ pub(crate) struct HostsArguments {
     ///
     /// A lane is a connection of two processes; the relay is the daemon of the receiver's host. Auto takes lanes, and the
     /// relay where there can be none. Also LANDECK_PATH [default: auto]
-    #[arg(long, value_name = "PATH", value_parser = PossibleValuesParser::new(PathWish::NAMES), hide_possible_values = true, help_heading = HOSTS)]
+    #[arg(
+        long,
+        value_name = "PATH",
+        value_parser = PossibleValuesParser::new(PathWish::NAMES),
+        hide_possible_values = true,
+        help_heading = HOSTS
+    )]
     pub(crate) path: Option<String>,
     /// The pace of many-to-one steps between hosts: none, fixed:K, calibrated, credit, tokens.
     ///

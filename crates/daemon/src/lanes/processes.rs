@@ -65,18 +65,18 @@ impl Lanes {
 
     /// Forgets the processes of a part.
     pub(crate) fn remove_part(&mut self, job: JobId, part: &PartOfHost) {
-        let host = part.segment_id();
+        let segment = part.segment_id();
         self.listeners.retain(|_, (of, _)| *of != job);
         self.residents.retain(|_, one| one.job != job);
-        self.tokens.retain(|process, _| process.segment != host);
-        self.undelivered.retain(|process, _| process.segment != host);
-        self.connected.retain(|(own, _, _), _| own.segment != host);
-        self.offered.retain(|_, (own, _, _)| own.segment != host);
-        self.dials.retain(|_, one| one.name.0.segment != host);
-        self.awaited.retain(|one| one.name.0.segment != host);
+        self.tokens.retain(|process, _| process.segment != segment);
+        self.undelivered.retain(|process, _| process.segment != segment);
+        self.connected.retain(|(own, _, _), _| own.segment != segment);
+        self.offered.retain(|_, (own, _, _)| own.segment != segment);
+        self.dials.retain(|_, one| one.name.0.segment != segment);
+        self.awaited.retain(|one| one.name.0.segment != segment);
         self.reports.retain(|report| report.job != job);
         self.leaving.forget(job);
-        self.relays.forget(host);
+        self.relays.forget(segment);
     }
 
     pub(super) fn accept(&mut self, tools: &mut LaneTools, token: u64) {

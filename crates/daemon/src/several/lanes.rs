@@ -31,32 +31,33 @@ fn id(host: u64) -> ProcessId {
 
 /// Two parts of one process each on these daemons.
 fn parts(one: &Daemon, other: &Daemon) -> [Segment; 2] {
-    parts_of(JOB, one, other)
+    parts_of(JOB, [one, other])
 }
 
-fn parts_of(job: JobId, one: &Daemon, other: &Daemon) -> [Segment; 2] {
-    let random = || crate::random::number().unwrap();
-    let hosts = [random(), random()];
-    let daemons = [one, other];
+/// A part of one process on each of these daemons.
+fn parts_of<const N: usize>(job: JobId, daemons: [&Daemon; N]) -> [Segment; N] {
+    let hosts = std::array::from_fn::<_, N, _>(|_| crate::random::number().unwrap());
     std::array::from_fn(|own| {
-        let far = 1 - own;
+        let elsewhere: Vec<usize> = (0..N).filter(|other| *other != own).collect();
+        let (ranks, far) = (N as u32, elsewhere.len() as u32);
         let plan = SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(hosts[own], 1) };
-        let segment =
-            Segment::local(&SegmentPlan { ranks: 2, far: 1, hosts: 8, job: job.0, ..plan });
+        let segment = Segment::local(&SegmentPlan { ranks, far, hosts: 8, job: job.0, ..plan });
         segment.set_peer_of_rank(own as u32, 0);
-        segment.set_peer_of_rank(far as u32, segment.plan().slots());
         let alive = SlotRecord { state: SlotState::Alive, incarnation: 1, ..SlotRecord::default() };
         segment.set_slot_record(0, alive);
-        let record = FarRecord {
-            process: FarProcess { host: hosts[far], slot: 0, incarnation: 1 },
-            host_number: daemons[far].entry.host.0,
-            rank: Some(far as u32),
-            state: SlotState::Alive,
-            ..FarRecord::default()
-        };
-        segment.set_far_record(0, record);
+        for (place, &other) in (0..).zip(&elsewhere) {
+            segment.set_peer_of_rank(other as u32, segment.plan().slots() + place);
+            let record = FarRecord {
+                process: FarProcess { host: hosts[other], slot: 0, incarnation: 1 },
+                host_number: daemons[other].entry.host.0,
+                rank: Some(other as u32),
+                state: SlotState::Alive,
+                ..FarRecord::default()
+            };
+            segment.set_far_record(place, record);
+        }
         let added = segment.clone();
-        let far = vec![id(hosts[far])];
+        let far = elsewhere.iter().map(|&other| id(hosts[other])).collect();
         daemons[own].ask(move |context| context.add_part(job, added, far)).unwrap();
         segment
     })
@@ -64,13 +65,18 @@ fn parts_of(job: JobId, one: &Daemon, other: &Daemon) -> [Segment; 2] {
 
 impl Process {
     fn hello(segment: &Segment) -> Self {
+        Self::limited(segment, 0)
+    }
+
+    /// A process that can have so many lanes.
+    fn limited(segment: &Segment, lanes_max: u32) -> Self {
         let flags = SocketFlags::CLOEXEC;
         let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
         set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE)).unwrap();
         let name = process_socket_name(SegmentId(segment.plan().host));
         connect(&socket, &SocketAddrUnix::new_abstract_name(name.as_bytes()).unwrap()).unwrap();
         let process = Self { segment: segment.clone(), socket };
-        process.say(&Handover::Hello { slot: 0, incarnation: 1, lanes_max: 0 });
+        process.say(&Handover::Hello { slot: 0, incarnation: 1, lanes_max });
         process
     }
 
@@ -235,7 +241,7 @@ fn a_lost_host_stands_in_the_far_records() {
 fn a_job_ends_before_its_host_is_lost() {
     let _watchdog = Watchdog::start(Duration::from_secs(170));
     let [_zero, mut one, mut two] = three();
-    let segments = parts_of(FRAGILE, &one, &two);
+    let segments = parts_of(FRAGILE, [&one, &two]);
     two.end(End::Killed);
     let lost = one.wait_word(|content| matches!(content, WordContent::HostLost { .. }));
     let ends = |content: &WordContent| matches!(content, WordContent::JobEnds { .. });
@@ -262,13 +268,35 @@ fn a_broken_lane_ends_no_job_while_its_host_may_be_lost() {
 }
 
 #[test]
+fn a_process_that_gets_no_lane_for_the_others_limit_has_the_relay_at_once() {
+    let _watchdog = Watchdog::start(Duration::from_secs(170));
+    let [mut zero, one, two] = three();
+    let segments = parts_of(JOB, [&zero, &one, &two]);
+    let limited = Process::limited(&segments[0], 1);
+    limited.say(&Handover::Want { far: 0 });
+    limited.lane();
+    let other = Process::welcomed(&segments[2]);
+    other.say(&Handover::Want { far: 0 });
+    assert!(matches!(other.hear().unwrap(), (Some(Handover::Unreachable { far: 0 }), None)));
+    let host = u32::from(zero.entry.host.0);
+    other.say(&Handover::Relay { slot: 0, incarnation: 1, host });
+    let heard = other.hear().unwrap();
+    assert!(matches!(heard, (Some(Handover::Relayed { .. }), Some(_))), "{heard:?}");
+    // What the hosts had to say is here before this.
+    one.send(&zero, "over");
+    zero.wait_text();
+    let said = zero.seen_so_far();
+    assert!(!said.iter().any(|seen| matches!(seen, Seen::Said(_))), "{:?}", zero.kept);
+}
+
+#[test]
 fn a_caller_for_a_job_that_is_over_is_no_stranger() {
     let _watchdog = Watchdog::start(Duration::from_secs(170));
     let [mut zero, one, _two] = three();
     // The process with the lower number dials, so both sides call in some of the rounds.
     for round in 0..6 {
         let job = JobId(JOB.0 + round);
-        let segments = parts_of(job, &zero, &one);
+        let segments = parts_of(job, [&zero, &one]);
         let (own, over) = if round % 2 == 0 { (1, &zero) } else { (0, &one) };
         over.ask(move |context| context.remove_part(job));
         let process = Process::welcomed(&segments[own]);
