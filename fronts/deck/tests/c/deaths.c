@@ -205,6 +205,6 @@ int main(int argc, char **argv)
                    || error == DECK_EUNREACHED;
     was_told(node, told_ns, is_death, deck_error_text());
     /* In a group that goes on without the dead, the others still wait for those that live. */
-    while (run == crowd_allreduce || run == crowd_sync || run == served_sync || run == crowd_bcast_and_sync) run();
+    while (run == crowd_sync || run == served_sync || run == crowd_bcast_and_sync) run();
     for (;;) pause();
 }
