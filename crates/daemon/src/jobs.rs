@@ -4,10 +4,11 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use landeck_host::guardian::GuardianError;
+use landeck_host::guardian::server;
+pub(crate) use landeck_host::guardian::server::GuardianServer;
+use landeck_host::launch::LaunchError;
 use landeck_host::remote::messages::{PartEvent, PartRefusal};
 use landeck_host::remote::part::{DescriptorWatch, HostPart, check};
-use landeck_host::remote::server;
-pub(crate) use landeck_host::remote::server::GuardianServer;
 use landeck_host::remote::spec::JobSpec;
 use landeck_wire::word::{Word, WordContent};
 use landeck_wire::{HostNumber, JobId};
@@ -135,7 +136,8 @@ impl Jobs {
 
     fn start(&mut self, context: &mut Context<'_>) {
         let Some((_, part)) = &mut self.part else { return };
-        if let Err(refusal) = part.start(&self.server) {
+        if let Err(error) = part.start(Some(&self.server)) {
+            let refusal = PartRefusal::from(&LaunchError::from(error));
             context.send(HostNumber::ARBITER, &JobMessage::NotStarted(refusal));
         }
     }

@@ -13,6 +13,7 @@
 //! standard output.
 
 use crate::standard_output;
+use serde::{Deserialize, Serialize};
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
@@ -70,9 +71,11 @@ const OF_A_HOST: [&str; 3] = ["HOSTNAME", "DISPLAY", "TMPDIR"];
 const OF_A_SESSION: [&str; 3] = ["SSH_", "XDG_", "DBUS_"];
 
 /// The variables that all processes of one program share.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Environment {
     variables: Vec<(OsString, OsString)>,
+    /// Whether its processes inherit variables, on other hosts those of their own host.
+    inherits: bool,
     /// Exports whose variable is not set.
     pub missing: Vec<OsString>,
 }
@@ -85,7 +88,8 @@ impl Environment {
         exports: &[Export],
     ) -> Environment {
         let launcher: Vec<(OsString, OsString)> = launcher.collect();
-        let mut environment = Environment { variables: Vec::new(), missing: Vec::new() };
+        let (variables, missing) = (Vec::new(), Vec::new());
+        let mut environment = Environment { variables, inherits: inherit, missing };
         for export in exports {
             let own = || launcher.iter().find(|(name, _)| *name == export.name);
             let value = export.value.as_ref().or_else(|| own().map(|(_, value)| value));
@@ -104,24 +108,22 @@ impl Environment {
         environment
     }
 
-    /// The environment of a program on another host than the launcher's: these variables of the launcher, and for those
-    /// that belong to a host or a session the values of `own`.
-    pub fn elsewhere(
-        launcher: Vec<(OsString, OsString)>,
-        own: impl Iterator<Item = (OsString, OsString)>,
-    ) -> Environment {
-        let is_missing = |name: &OsStr| !launcher.iter().any(|(other, _)| other == name);
-        let own: Vec<(OsString, OsString)> =
-            own.filter(|(name, _)| belongs_to_a_host(name) && is_missing(name)).collect();
-        let variables = launcher.into_iter().chain(own).collect();
-        Environment { variables, missing: Vec::new() }
+    /// The environment that travels to other hosts: without the variables that belong to a host or a session, unless
+    /// they are exported.
+    pub fn for_other_hosts(mut self, exports: &[Export]) -> Environment {
+        let exported = |name: &OsStr| exports.iter().any(|export| export.name == name);
+        self.variables.retain(|(name, _)| exported(name) || !belongs_to_a_host(name));
+        self
     }
 
-    /// The variables that other hosts get: all but those that belong to a host or a session, unless they are exported.
-    pub fn for_other_hosts(&self, exports: &[Export]) -> Vec<(OsString, OsString)> {
-        let exported = |name: &OsStr| exports.iter().any(|export| export.name == name);
-        let travels = |name: &OsStr| exported(name) || !belongs_to_a_host(name);
-        self.variables.iter().filter(|(name, _)| travels(name)).cloned().collect()
+    /// The environment on another host than the launcher's. If its processes inherit variables, those that belong to a
+    /// host or a session have the values of `own`, unless the launcher has sent others.
+    pub fn with_own(mut self, own: impl Iterator<Item = (OsString, OsString)>) -> Environment {
+        let is_wanted =
+            |name: &OsStr| self.inherits && belongs_to_a_host(name) && self.get(name).is_none();
+        let own: Vec<(OsString, OsString)> = own.filter(|(name, _)| is_wanted(name)).collect();
+        self.variables.extend(own);
+        self
     }
 
     /// The value of a variable.
@@ -336,7 +338,7 @@ mod tests {
             stdout: None,
             node: Some(Node { number: 1, first: "a" }),
         };
-        let all = texts(&Environment::elsewhere(travelling, own), identity);
+        let all = texts(&travelling.with_own(own), identity);
         for wanted in [
             "HOME=/h",
             "TMPDIR=/b",

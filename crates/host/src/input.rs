@@ -7,7 +7,6 @@
 use crate::output::pipe;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
-use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -20,13 +19,6 @@ pub enum InputTo {
     None,
     /// The process with this rank.
     Rank(u32),
-}
-
-/// Passes the launcher's standard input on.
-#[derive(Debug)]
-pub struct Input {
-    origin: Origin,
-    readers: Readers,
 }
 
 /// The launcher's standard input.
@@ -57,80 +49,6 @@ struct Reader {
 
 /// The number of bytes read at once: the size of a pipe.
 const BLOCK_BYTES: usize = 64 * 1024;
-
-impl Input {
-    /// Opens the standard input of every process. Returns an `Input` if something must be passed on, and one descriptor
-    /// for each process.
-    ///
-    /// # Errors
-    /// The kernel's error, usually that there are too many descriptors.
-    pub fn open(
-        source: BorrowedFd<'_>,
-        processes: u32,
-        to: InputTo,
-    ) -> io::Result<(Option<Input>, Vec<OwnedFd>)> {
-        let origin = Origin::new(source)?;
-        let is_terminal = origin.is_terminal;
-        let mut readers = Readers::default();
-        let nothing = OwnedFd::from(File::open("/dev/null")?);
-        let mut descriptors = Vec::with_capacity(processes as usize);
-        for rank in 0..processes {
-            let gets_it = to == InputTo::All || to == InputTo::Rank(rank);
-            descriptors.push(match gets_it {
-                false => nothing.try_clone()?,
-                true if processes == 1 || to != InputTo::All => match is_terminal {
-                    true => readers.add()?,
-                    false => source.try_clone_to_owned()?,
-                },
-                true => readers.add()?,
-            });
-        }
-        let needed = !readers.readers.is_empty();
-        Ok((needed.then_some(Input { origin, readers }), descriptors))
-    }
-
-    /// The launcher's standard input, if it should be read now. A terminal is read only in the foreground: a read from
-    /// the background would stop the launcher.
-    pub fn wanted(&self) -> Option<BorrowedFd<'_>> {
-        let idle = self.readers.is_idle() && !self.readers.is_unread();
-        self.origin.wanted().filter(|_| idle)
-    }
-
-    /// The launcher's standard input.
-    pub fn source(&self) -> BorrowedFd<'_> {
-        self.origin.source()
-    }
-
-    /// The pipes to the processes with their numbers, and whether each must accept more before anything else is read.
-    pub fn pipes(&self) -> impl Iterator<Item = (usize, BorrowedFd<'_>, bool)> {
-        self.readers.pipes()
-    }
-
-    /// Takes the pipes that have ended since the last call. Dropping them closes them, and the process sees the end of
-    /// its input.
-    pub fn take_ended(&mut self) -> Vec<OwnedFd> {
-        self.readers.take_ended().into_iter().map(|(_, pipe)| pipe).collect()
-    }
-
-    /// Whether no input is left to pass on.
-    pub fn is_over(&self) -> bool {
-        self.readers.is_unread() || (self.origin.has_ended && self.readers.is_idle())
-    }
-
-    /// Reads a block from a source that is ready, and passes it on.
-    pub fn read(&mut self) {
-        match self.origin.read() {
-            Some(block) => self.readers.give(block),
-            None if self.origin.has_ended => self.readers.end(),
-            None => {}
-        }
-    }
-
-    /// Writes as much as the pipes accept.
-    pub fn write(&mut self) {
-        self.readers.write();
-    }
-}
 
 impl Origin {
     /// The input in this descriptor.
@@ -262,6 +180,7 @@ impl Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::File;
     use std::io::{Read, Write};
 
     fn text_of(descriptor: OwnedFd) -> String {
@@ -271,61 +190,43 @@ mod tests {
     }
 
     #[test]
-    fn one_process_gets_the_input_itself() {
-        let (source, writer) = pipe().unwrap();
-        let (input, mut descriptors) = Input::open(source.as_fd(), 3, InputTo::Rank(1)).unwrap();
-        assert!(input.is_none());
-        File::from(writer).write_all(b"text").unwrap();
-        let texts: Vec<String> = descriptors.drain(..).map(text_of).collect();
-        assert_eq!(texts, ["", "text", ""]);
-    }
-
-    #[test]
-    fn nobody_gets_anything() {
-        let (source, _writer) = pipe().unwrap();
-        let (input, descriptors) = Input::open(source.as_fd(), 2, InputTo::None).unwrap();
-        assert!(input.is_none());
-        descriptors.into_iter().for_each(|descriptor| assert_eq!(text_of(descriptor), ""));
-    }
-
-    #[test]
     fn all_get_the_same_at_the_pace_of_the_slowest() {
         let (source, writer) = pipe().unwrap();
-        let (input, mut descriptors) = Input::open(source.as_fd(), 2, InputTo::All).unwrap();
-        let (mut input, mut writer) = (input.unwrap(), File::from(writer));
-        for _ in 0..2 {
-            writer.write_all(&[b'x'; BLOCK_BYTES]).unwrap();
-            input.read();
-        }
+        let (mut origin, mut writer) = (Origin::new(source.as_fd()).unwrap(), File::from(writer));
+        let mut readers = Readers::default();
+        let (fast, slow) = (readers.add().unwrap(), readers.add().unwrap());
+        writer.write_all(&[b'x'; BLOCK_BYTES]).unwrap();
+        readers.give(origin.read().unwrap());
+        assert!(readers.is_idle(), "both pipes took the first block");
+        writer.write_all(&[b'y'; BLOCK_BYTES]).unwrap();
+        readers.give(origin.read().unwrap());
         // Both pipes are full with the first block and hold nothing of the second.
-        let waiting = |input: &Input| {
-            let pipes = input.pipes().filter(|(_, _, is_waiting)| *is_waiting);
+        let waiting = |readers: &Readers| {
+            let pipes = readers.pipes().filter(|(_, _, is_waiting)| *is_waiting);
             pipes.map(|(number, _, _)| number).collect::<Vec<_>>()
         };
-        assert_eq!(waiting(&input), [0, 1]);
-        assert!(input.wanted().is_none());
-        let mut fast = File::from(descriptors.remove(0));
+        assert_eq!(waiting(&readers), [0, 1]);
+        let mut fast = File::from(fast);
         fast.read_exact(&mut [0; BLOCK_BYTES]).unwrap();
-        input.write();
-        assert_eq!(waiting(&input), [1]);
-        drop(descriptors);
-        input.write();
-        assert!(input.wanted().is_some(), "the slow one is gone");
+        readers.write();
+        assert_eq!((waiting(&readers), readers.is_idle()), (vec![1], false));
+        drop(slow);
+        readers.write();
+        assert!(readers.is_idle() && !readers.is_unread(), "the slow one is gone");
         drop(writer);
-        input.read();
-        assert!(input.is_over());
-        assert_eq!(input.take_ended().len(), 2);
-        assert_eq!(text_of(fast.into()).len(), BLOCK_BYTES);
+        assert!(origin.read().is_none() && origin.has_ended());
+        readers.end();
+        assert_eq!(readers.take_ended().len(), 2);
+        assert_eq!(text_of(fast.into()), "y".repeat(BLOCK_BYTES));
     }
 
     #[test]
-    fn gone_readers_end_the_reading() {
-        let (source, writer) = pipe().unwrap();
-        let (input, descriptors) = Input::open(source.as_fd(), 2, InputTo::All).unwrap();
-        let mut input = input.unwrap();
-        drop(descriptors);
-        File::from(writer).write_all(b"text").unwrap();
-        input.read();
-        assert!(input.is_over() && input.wanted().is_none());
+    fn gone_readers_are_noticed() {
+        let mut readers = Readers::default();
+        for _ in 0..2 {
+            drop(readers.add().unwrap());
+        }
+        readers.give(b"text".to_vec());
+        assert!(readers.is_unread() && readers.is_idle());
     }
 }

@@ -6,8 +6,6 @@
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicU8, Ordering};
 
@@ -16,8 +14,11 @@ use serde::{Deserialize, Serialize};
 use crate::cpu_set::CpuSet;
 use crate::start_signals::{self, StartSignals};
 
-/// A program with everything it is started with.
-#[derive(Debug)]
+/// The standard input, output and error of a process.
+pub type Streams = [OwnedFd; 3];
+
+/// A program with everything it is started with, apart from its streams.
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Image {
     /// The file to execute; no search path is used.
     pub program: CString,
@@ -26,15 +27,9 @@ pub struct Image {
     /// The whole environment, each as `NAME=value`.
     pub environment: Vec<CString>,
     /// Its working directory.
-    pub directory: PathBuf,
+    pub directory: CString,
     /// The processors that it may use; `None` leaves the parent's.
     pub cpus: Option<CpuSet>,
-    /// Its standard input.
-    pub stdin: OwnedFd,
-    /// Its standard output.
-    pub stdout: OwnedFd,
-    /// Its standard error.
-    pub stderr: OwnedFd,
 }
 
 /// A step between the creation of a process and its program.
@@ -244,13 +239,11 @@ impl Starter {
     pub fn start(
         &mut self,
         image: &Image,
+        streams: &Streams,
         inherited: Option<BorrowedFd<'_>>,
     ) -> Result<Child, StartError> {
         let errno_of = |error: io::Error| error.raw_os_error().unwrap_or(libc::EINVAL);
         let unprepared = |step: Step| move |errno: i32| StartError { step, errno };
-        let directory = CString::new(image.directory.as_os_str().as_bytes())
-            .map_err(|_| unprepared(Step::Directory)(libc::EINVAL))?;
-        let streams = [&image.stdin, &image.stdout, &image.stderr];
         let mut moved = Vec::new();
         let mut standard = [0; 3];
         for (place, stream) in standard.iter_mut().zip(streams) {
@@ -264,7 +257,7 @@ impl Starter {
             program: image.program.as_ptr(),
             arguments: arguments.as_ptr(),
             environment: environment.as_ptr(),
-            directory: directory.as_ptr(),
+            directory: image.directory.as_ptr(),
             cpus: image.cpus.as_ref().map(CpuSet::words),
             standard,
             inherited: inherited.map(|descriptor| descriptor.as_raw_fd()),
@@ -524,19 +517,18 @@ mod tests {
     use std::io::Read;
 
     /// An image of `sh -c script` with its output in a pipe.
-    fn shell(script: &str) -> (Image, File) {
+    fn shell(script: &str) -> (Image, Streams, File) {
         let (reader, writer) = std::io::pipe().unwrap();
         let image = Image {
             program: c"/bin/sh".into(),
             arguments: vec![c"sh".into(), c"-c".into(), CString::new(script).unwrap()],
             environment: vec![c"WORD=spoken".into()],
-            directory: "/".into(),
+            directory: c"/".into(),
             cpus: None,
-            stdin: File::open("/dev/null").unwrap().into(),
-            stdout: writer.into(),
-            stderr: std::io::stderr().try_clone_to_owned(),
         };
-        (image, File::from(OwnedFd::from(reader)))
+        let stdin = File::open("/dev/null").unwrap().into();
+        let streams = [stdin, writer.into(), std::io::stderr().try_clone_to_owned()];
+        (image, streams, File::from(OwnedFd::from(reader)))
     }
 
     trait Copied {
@@ -552,10 +544,10 @@ mod tests {
 
     /// Runs a script to its end; returns its raw status and its output.
     fn run(script: &str, change: impl FnOnce(&mut Image)) -> (i32, String) {
-        let (mut image, mut reader) = shell(script);
+        let (mut image, streams, mut reader) = shell(script);
         change(&mut image);
-        let child = Starter::new().unwrap().start(&image, None).unwrap();
-        drop(image);
+        let child = Starter::new().unwrap().start(&image, &streams, None).unwrap();
+        drop(streams);
         let mut output = String::new();
         reader.read_to_string(&mut output).unwrap();
         (wait_for_end(child.pid).unwrap(), output)
@@ -571,7 +563,7 @@ mod tests {
     fn the_program_sees_what_it_was_given() {
         let (status, output) =
             run("echo $WORD; pwd; ps -o pgid= -p $$ >/dev/null; echo $$", |image| {
-                image.directory = "/usr".into();
+                image.directory = c"/usr".into();
             });
         assert_eq!(status, 0, "{output}");
         assert!(output.starts_with("spoken\n/usr\n"), "{output}");
@@ -606,16 +598,16 @@ mod tests {
     #[test]
     fn a_failed_step_is_named() {
         let start = |change: fn(&mut Image)| {
-            let (mut image, _reader) = shell("true");
+            let (mut image, streams, _reader) = shell("true");
             change(&mut image);
-            Starter::new().unwrap().start(&image, None).unwrap_err()
+            Starter::new().unwrap().start(&image, &streams, None).unwrap_err()
         };
         let error = start(|image| image.program = c"/nowhere/program".into());
         assert_eq!(error, StartError { step: Step::Execute, errno: libc::ENOENT });
         assert!(error.to_string().starts_with("cannot execute the program: No such file"));
         let error = start(|image| image.program = c"/etc/passwd".into());
         assert_eq!(error, StartError { step: Step::Execute, errno: libc::EACCES });
-        let error = start(|image| image.directory = "/nowhere".into());
+        let error = start(|image| image.directory = c"/nowhere".into());
         assert_eq!(error, StartError { step: Step::Directory, errno: libc::ENOENT });
         let error = start(|image| image.cpus = Some([60_000].into_iter().collect()));
         assert_eq!(error, StartError { step: Step::Processors, errno: libc::EINVAL });
@@ -631,10 +623,11 @@ mod tests {
             passed.as_raw_fd(),
             kept.as_raw_fd()
         );
-        let (image, mut reader) = shell(&script);
+        let (image, streams, mut reader) = shell(&script);
         let mut starter = Starter::new().unwrap();
-        let child = starter.start(&image, Some(std::os::fd::AsFd::as_fd(&passed))).unwrap();
-        drop(image);
+        let passed = Some(std::os::fd::AsFd::as_fd(&passed));
+        let child = starter.start(&image, &streams, passed).unwrap();
+        drop(streams);
         let mut output = String::new();
         reader.read_to_string(&mut output).unwrap();
         assert_eq!(wait_for_end(child.pid).unwrap(), 0);

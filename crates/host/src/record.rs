@@ -1,7 +1,7 @@
 //! The launcher's record of a job: which process failed first, what that means for the exit code, and what is said
 //! about it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::guardian::{OnFailure, Restart};
 use crate::launch::{Explanation, LAUNCHER_FAILED, Launch, TIMED_OUT};
@@ -9,13 +9,11 @@ use crate::linkage::{ForeignMpi, foreign_mpi, why_not_executed};
 use crate::output::{Output, Stream};
 use crate::plan::PlannedProgram;
 use crate::process::{StartError, Step};
+use crate::remote::messages::{LISTED_MAX, Whereabouts};
 use crate::report::{self, Deeds, Failure, FailureReport, Others, Who};
 use crate::say::brief;
 use crate::signals;
 use crate::witness::{Again, Happened};
-
-/// The number of processes that a message lists one by one.
-pub(crate) const LISTED_MAX: usize = 64;
 
 /// The launcher's record of a job.
 pub(crate) struct Record<'a> {
@@ -26,7 +24,7 @@ pub(crate) struct Record<'a> {
     /// The host of each rank, as a place in `hosts`.
     host_of: Vec<usize>,
     /// The processes, by rank.
-    pub(crate) processes: Vec<Process>,
+    processes: Vec<Process>,
     /// The failure that the job's exit code comes from.
     first: Option<First>,
     /// The abort of a process or guest, whatever failed before.
@@ -42,17 +40,17 @@ pub(crate) struct Record<'a> {
 
 /// The launcher's record of one process.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Process {
-    pub(crate) pid: u32,
-    pub(crate) state: State,
+struct Process {
+    pid: u32,
+    state: State,
     /// The number of restarts.
     restarts: u32,
     /// Its counters, saved when it ended: another process may have its slot by the end.
-    pub(crate) deeds: Option<Deeds>,
+    deeds: Option<Deeds>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum State {
+enum State {
     #[default]
     Running,
     Stopped,
@@ -206,7 +204,7 @@ impl<'a> Record<'a> {
     }
 
     /// The processes that run or are stopped, with their ranks.
-    pub(crate) fn alive(&self) -> impl Iterator<Item = (u32, &Process)> {
+    fn alive(&self) -> impl Iterator<Item = (u32, &Process)> {
         let alive = |process: &&Process| matches!(process.state, State::Running | State::Stopped);
         (0..).zip(&self.processes).filter(move |(_, process)| alive(process))
     }
@@ -274,7 +272,6 @@ impl<'a> Record<'a> {
         if is_ours {
             return;
         }
-        output.read_rest(rank as usize, Instant::now());
         if let Failure::Aborted(_) = failed.failure {
             return self.take_abort(First::Failed(failed));
         }
@@ -327,13 +324,13 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// The message at the end of the job's time. `places` has a text for each process that lives, up to
-    /// [`LISTED_MAX`].
+    /// The message at the end of the job's time. `places` has the processes that run on each host, or nothing if a host
+    /// does not answer.
     pub(crate) fn timeout_text(
         &self,
         elapsed: Duration,
         explanation: Option<Explanation>,
-        places: &[String],
+        places: Vec<Option<Vec<Whereabouts>>>,
     ) -> String {
         let (after, alive) = (report::duration(elapsed), self.alive().count());
         let mut text = format!(
@@ -343,7 +340,11 @@ impl<'a> Record<'a> {
         if let Some(Explanation { verdict, .. }) = &explanation {
             text += &format!("{verdict}\n");
         }
-        places.iter().for_each(|place| text += place);
+        for (host, _) in places.iter().enumerate().filter(|(_, answer)| answer.is_none()) {
+            text += &format!("  host {} does not answer\n", self.host(host));
+        }
+        let lines = self.lines_of_places(places.into_iter().flatten().flatten());
+        lines.iter().take(LISTED_MAX).for_each(|(_, line)| text += line);
         if alive > LISTED_MAX {
             text += &format!("  and {} more\n", alive - LISTED_MAX);
         }
@@ -351,6 +352,19 @@ impl<'a> Record<'a> {
             text += &format!("{advice}\n");
         }
         text
+    }
+
+    /// The lines about the processes that run and those that were not started yet, in the order of their ranks.
+    fn lines_of_places(&self, places: impl Iterator<Item = Whereabouts>) -> Vec<(u32, String)> {
+        let of_place = |Whereabouts { rank, pid, wait, stacks }| {
+            (rank, format!("  {} (pid {pid}): {wait}\n{stacks}", self.name(rank)))
+        };
+        let unstarted = self.alive().filter(|(_, process)| process.pid == 0);
+        let of_unstarted = |(rank, _)| (rank, format!("  rank {rank}: was not started yet\n"));
+        let mut lines: Vec<(u32, String)> =
+            places.map(of_place).chain(unstarted.map(of_unstarted)).collect();
+        lines.sort_by_key(|&(rank, _)| rank);
+        lines
     }
 
     /// The exit code of the job.

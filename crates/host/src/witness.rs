@@ -85,8 +85,6 @@ pub(crate) struct Witness {
     segment: Segment,
     /// The rank of each slot whose process has been started.
     ranks: HashMap<u32, u32>,
-    /// The slot of the last process of each rank.
-    slots: HashMap<u32, u32>,
     groups: MemoryGroups,
     out_of_memory_kills: u64,
 }
@@ -95,14 +93,8 @@ impl Witness {
     /// A witness of the processes of this segment; the rank of slot `n` is `ranks[n]`.
     pub(crate) fn new(segment: Segment, ranks: &[u32], groups: MemoryGroups) -> Witness {
         let out_of_memory_kills = groups.out_of_memory_kills();
-        let pairs = || (0..).zip(ranks.iter().copied());
-        Witness {
-            segment,
-            ranks: pairs().collect(),
-            slots: pairs().map(|(slot, rank)| (rank, slot)).collect(),
-            groups,
-            out_of_memory_kills,
-        }
+        let ranks = (0..).zip(ranks.iter().copied()).collect();
+        Witness { segment, ranks, groups, out_of_memory_kills }
     }
 
     /// The segment.
@@ -165,16 +157,10 @@ impl Witness {
         }
     }
 
-    /// The slot of the last process of a rank.
-    pub(crate) fn slot_of(&self, rank: u32) -> u32 {
-        self.slots.get(&rank).copied().unwrap_or(rank)
-    }
-
     /// Records that this slot has the process that was first started as this one of the host's processes.
     fn take_slot(&mut self, slot: u32, first: u32) -> u32 {
         let rank = self.rank_of_peer(first);
         self.ranks.insert(slot, rank);
-        self.slots.insert(rank, slot);
         rank
     }
 

@@ -448,7 +448,7 @@ fn daemons_do_not_stay() {
     let daemon = "setsid sh -c 'sleep 300 & exec sleep 300' & sleep 300 & exit 0";
     let mut job = Job::start(OnFailure::Abort, &[daemon, daemon]);
     job.until_all_ended();
-    process::wait_for_end(job.guardian.pid()).unwrap();
+    process::wait_for_end(job.guardian.pid().unwrap()).unwrap();
     assert_eq!(descendants::children(), [], "orphans would be this process's children now");
 }
 
@@ -496,7 +496,7 @@ fn random_kills_leave_nothing() {
 
 fn a_stopped_guardian_still_ends_its_job() {
     let mut job = Job::start(OnFailure::Abort, &["sleep 300", "sleep 300"]);
-    process::signal_process(job.guardian.pid(), libc::SIGSTOP);
+    process::signal_process(job.guardian.pid().unwrap(), libc::SIGSTOP);
     job.guardian.send(Command::Kill).unwrap();
     let events = job.until_all_ended();
     assert_eq!((ended(&events, 0), ended(&events, 1)), (Some(9), Some(9)));
@@ -508,8 +508,8 @@ fn a_stopped_guardian_is_an_error_for_who_asks() {
     let mut job = Job::start(OnFailure::Abort, &["sleep 300"]);
     let owner = ProcessId { segment: job.host(), slot: Slot(0), incarnation: Incarnation(1) };
     socket::publish(owner, &name, 77, PATIENCE).unwrap();
-    process::signal_process(job.guardian.pid(), libc::SIGSTOP);
-    wait_until_stopped(job.guardian.pid());
+    process::signal_process(job.guardian.pid().unwrap(), libc::SIGSTOP);
+    wait_until_stopped(job.guardian.pid().unwrap());
     let is_silent = |error: &ExchangeError| matches!(error, ExchangeError::Silent { .. });
     let joins = [
         socket::join(job.host(), time).map(drop),
@@ -528,7 +528,7 @@ fn a_stopped_guardian_is_an_error_for_who_asks() {
         let says = matches!(&refused, Err(PublishError::Exchange(error)) if is_silent(error));
         assert!(says, "{refused:?}");
     }
-    process::signal_process(job.guardian.pid(), libc::SIGCONT);
+    process::signal_process(job.guardian.pid().unwrap(), libc::SIGCONT);
     // Guests that did not wait for their answer may hold their places for a moment.
     let give_up = Instant::now() + PATIENCE;
     while let Err(error) = socket::join(job.host(), PATIENCE) {
@@ -556,7 +556,7 @@ fn the_guardian_keeps_no_pipe_of_the_launcher() {
 fn children_of_before_are_spared() {
     let mut before = Program::new("sleep").arg("300").spawn().unwrap();
     let mut job = Job::start(OnFailure::Abort, &["setsid sleep 300 & sleep 300"]);
-    process::signal_process(job.guardian.pid(), libc::SIGKILL);
+    process::signal_process(job.guardian.pid().unwrap(), libc::SIGKILL);
     job.until(|events| events.contains(&Event::GuardianGone));
     assert_eq!(job.guardian.next_event().unwrap(), None, "nothing comes after that");
     assert_eq!(descendants::children(), [before.id()]);
@@ -663,8 +663,8 @@ impl Job {
 
     fn with(mut order: Order) -> Self {
         let (reader, writer) = std::io::pipe().unwrap();
-        for start in &mut order.starts {
-            start.image.stdout = writer.try_clone().unwrap().into();
+        for [_, stdout, _] in &mut order.streams {
+            *stdout = writer.try_clone().unwrap().into();
         }
         drop(writer);
         let segment = segment(order.starts.len() as u32);
@@ -744,14 +744,14 @@ fn order(on_failure: OnFailure, scripts: &[&str]) -> Order {
                 .map(|text| CString::new(text).unwrap())
                 .chain(environment.iter().cloned())
                 .collect(),
-            directory: "/".into(),
+            directory: c"/".into(),
             cpus: None,
-            stdin: null(),
-            stdout: null(),
-            stderr: std::os::fd::AsFd::as_fd(&std::io::stderr()).try_clone_to_owned().unwrap(),
         },
     };
-    Order { starts: (0..).zip(scripts).map(start).collect(), on_failure, grace: GRACE }
+    let stderr = || std::os::fd::AsFd::as_fd(&std::io::stderr()).try_clone_to_owned().unwrap();
+    let streams = scripts.iter().map(|_| [null(), null(), stderr()]).collect();
+    let starts = (0..).zip(scripts).map(start).collect();
+    Order { starts, streams, on_failure, grace: GRACE, ignored: Vec::new() }
 }
 
 fn segment(processes: u32) -> Segment {
@@ -800,8 +800,10 @@ fn play_job() {
     };
     job.until(|events| is_over(events) || are_started(events, 3));
     let processes = (0..3).map(|slot| job.pid(slot));
-    let pids: Vec<String> =
-        std::iter::once(job.guardian.pid()).chain(processes).map(|pid| pid.to_string()).collect();
+    let pids: Vec<String> = std::iter::once(job.guardian.pid().unwrap())
+        .chain(processes)
+        .map(|pid| pid.to_string())
+        .collect();
     println!("{}", pids.join(" "));
     job.until(is_over);
 }

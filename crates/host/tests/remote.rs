@@ -8,20 +8,21 @@
 use std::io::{BufRead, BufReader};
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command as Program, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
+use landeck_host::environment::Environment;
 use landeck_host::guardian::OnFailure;
+use landeck_host::guardian::server::{self, GuardianServer};
 use landeck_host::input::InputTo;
 use landeck_host::output::Stream;
 use landeck_host::placement::MapBy;
+use landeck_host::plan::PlannedProgram;
 use landeck_host::process;
-use landeck_host::remote::messages::{PartCommand, PartEvent, WINDOW_BYTES};
+use landeck_host::remote::messages::{PartCommand, PartEvent, WINDOW_BYTES, Whereabouts};
 use landeck_host::remote::part::{DescriptorWatch, HostPart, check};
-use landeck_host::remote::server::{self, GuardianServer};
-use landeck_host::remote::spec::{HostSpec, JobSpec, ProgramSpec, RankSpec};
+use landeck_host::remote::spec::{HostSpec, JobSpec, RankSpec};
 use landeck_host::report::Failure;
 use landeck_host::witness::Happened;
 use landeck_testing::Trail;
@@ -99,12 +100,12 @@ fn myself(part: &str) -> Program {
 /// A job of shell scripts, of which every second rank, the first included, is here.
 fn spec(on_failure: OnFailure, scripts: &[&str]) -> JobSpec {
     let variables = || std::env::vars_os().filter(|(name, _)| name != PART);
-    let program = |script: &&str| ProgramSpec {
-        file: b"/bin/sh".to_vec(),
-        arguments: vec![b"sh".to_vec(), b"-c".to_vec(), script.as_bytes().to_vec()],
-        directory: b"/".to_vec(),
-        variables: variables().map(|(name, value)| (name.into_vec(), value.into_vec())).collect(),
-        inherits: true,
+    let program = |script: &&str| PlannedProgram {
+        file: "/bin/sh".into(),
+        arguments: vec!["sh".into(), "-c".into(), script.into()],
+        directory: "/".into(),
+        environment: Environment::new(variables(), true, &[]),
+        processes: 2,
     };
     let host = |number: u16| HostSpec {
         number: HostNumber(number + 1),
@@ -176,7 +177,7 @@ impl Driver {
     fn start(server: &GuardianServer, spec: JobSpec) -> Driver {
         check(&spec, HERE).unwrap();
         let mut part = HostPart::prepare(spec, HERE).unwrap();
-        part.start(server).unwrap();
+        part.start(Some(server)).unwrap();
         let epoll = epoll::create(CreateFlags::CLOEXEC).unwrap();
         Driver { epoll, part, events: Vec::new() }
     }
@@ -325,7 +326,8 @@ fn input_arrives_whole() {
 
 fn output_waits_for_credit() {
     let server = server::fork().unwrap();
-    let script = "head -c 3000000 /dev/zero; echo done >&2";
+    let stream = Stream::Output;
+    let script = "echo begun >&2; head -c 3000000 /dev/zero; echo done >&2";
     let mut driver = Driver::start(&server, spec(OnFailure::Abort, &[script]));
     let count = |driver: &Driver| driver.output(0, Stream::Output).len() as u64;
     let begin = Instant::now();
@@ -333,11 +335,15 @@ fn output_waits_for_credit() {
         driver.turn(Duration::from_millis(10));
     }
     assert_eq!(count(&driver), WINDOW_BYTES, "no more than the window");
-    driver.part.command(PartCommand::Credit(WINDOW_BYTES));
+    assert_eq!(driver.output(0, Stream::Error), "begun\n", "the other stream has its own");
+    driver.part.command(PartCommand::Credit { stream, bytes: WINDOW_BYTES });
     driver.until(|_| true);
-    driver.part.command(PartCommand::Credit(8 * WINDOW_BYTES));
+    driver.part.command(PartCommand::Credit { stream, bytes: 8 * WINDOW_BYTES });
     driver.until_over();
-    assert_eq!((count(&driver), driver.output(0, Stream::Error).as_str()), (3_000_000, "done\n"));
+    assert_eq!(
+        (count(&driver), driver.output(0, Stream::Error).as_str()),
+        (3_000_000, "begun\ndone\n")
+    );
 }
 
 fn a_closed_stream_is_noticed() {
@@ -368,8 +374,9 @@ fn commands_are_obeyed() {
         PartEvent::Places(places) => Some(places.clone()),
         _ => None,
     });
-    let line = format!("  rank 2 on n0 (pid {}): is in no call that waits\n", driver.pid(2));
-    assert_eq!(places.unwrap()[1], line);
+    let (rank, pid, stacks) = (2, driver.pid(2), String::new());
+    let wait = "is in no call that waits".to_owned();
+    assert_eq!(places.unwrap()[1], Whereabouts { rank, pid, wait, stacks });
     driver.part.command(PartCommand::Signal(libc::SIGUSR1));
     driver.until(has("usr1"));
     driver.until(|events| events.iter().any(|event| matches!(event, PartEvent::Gone { .. })));
@@ -390,10 +397,10 @@ fn a_missing_program_or_folder_is_named() {
         change(&mut job);
         check(&job, HERE).unwrap_err()
     };
-    let program = refused(|job| job.programs[0].file = b"/nowhere/heat".to_vec());
+    let program = refused(|job| job.programs[0].file = "/nowhere/heat".into());
     assert_eq!(program.exit_code, 127);
     assert!(program.text.contains("/nowhere"), "{program:?}");
-    let directory = refused(|job| job.programs[0].directory = b"/nowhere".to_vec());
+    let directory = refused(|job| job.programs[0].directory = "/nowhere".into());
     assert!(directory.text.contains("--wdir /nowhere: there is no such folder"), "{directory:?}");
     let other = refused(|job| job.ranks[0].slot = 4);
     assert!(other.text.contains("its part of the job"), "{other:?}");
@@ -412,7 +419,10 @@ fn a_killed_server_leaves_nothing() {
     println!("     over {:?} after the kill of the server", began.elapsed());
     assert!(began.elapsed() < PATIENCE, "nothing of it sleeps to its end");
     assert!(
-        HostPart::prepare(spec(OnFailure::Abort, &["true"]), HERE).unwrap().start(&server).is_err()
+        HostPart::prepare(spec(OnFailure::Abort, &["true"]), HERE)
+            .unwrap()
+            .start(Some(&server))
+            .is_err()
     );
 }
 

@@ -24,6 +24,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use landeck_wire::{Incarnation, ProcessId, SegmentId, Slot};
+use serde::{Deserialize, Serialize};
 
 pub use self::steps::{Input, Output, Presence, Refusal};
 pub use crate::record::{Record, State};
@@ -49,7 +50,7 @@ pub struct Plan {
 }
 
 /// The consequence of a process's death for the other processes of the job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnFailure {
     /// They are ended.
     Abort,

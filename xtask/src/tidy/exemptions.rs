@@ -150,7 +150,6 @@ pub(super) const HOMONYMS_LEFT: &[(&str, &str)] = &[
     ("Group", "collectives node"),
     ("GroupError", "collectives named_groups"),
     ("Held", "node protocols"),
-    ("Input", "host protocols"),
     ("Kind", "layout wire"),
     ("Level", "host simulator"),
     ("Look", "host objects"),

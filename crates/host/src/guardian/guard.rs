@@ -21,7 +21,7 @@ use super::{Command, Event, GuardianError, Order, Start};
 use crate::agent::{self, Agent, Effect};
 use crate::descendants;
 use crate::environment::GUARDIAN_VARIABLE;
-use crate::process::{self, Change, Image, Look, Starter};
+use crate::process::{self, Change, Image, Look, Starter, Streams};
 use crate::say::complain;
 
 /// Runs the guardian in the forked process and never returns.
@@ -33,7 +33,7 @@ pub(super) fn guard(
     forker: Forker,
 ) -> ! {
     let life = || match Guard::new(segment, &order, socket, began, forker) {
-        Ok(guard) => guard.run(order.starts),
+        Ok(guard) => guard.run(order.starts, order.streams),
         Err(error) => Err(error),
     };
     let code = match catch_unwind(AssertUnwindSafe(life)) {
@@ -71,7 +71,7 @@ struct Guard {
     /// The process groups of all processes of the job, also of those that ended.
     groups: HashSet<u32>,
     /// The image of each rank, as long as it may be started again.
-    images: HashMap<u32, Image>,
+    images: HashMap<u32, (Image, Streams)>,
     restarts: bool,
     backlog: VecDeque<Report>,
     /// Descriptors that were open at the fork; those that belong to the launcher alone are closed.
@@ -149,19 +149,19 @@ impl Guard {
         })
     }
 
-    fn run(mut self, starts: Vec<Start>) -> Result<(), GuardianError> {
+    fn run(mut self, starts: Vec<Start>, streams: Vec<Streams>) -> Result<(), GuardianError> {
         // Each process that is started gets a copy of the descriptors that are open here, so these are closed before.
-        let keep = self.kept(&starts);
+        let keep = self.kept(&streams);
         self.close_inherited(&keep);
         if let Forker::Server(_) = self.forker {
             self.queue(Report::Present { pid: std::process::id() });
             self.look_for_server();
         }
         let own = std::process::id().to_string();
-        for mut start in starts {
+        for (mut start, streams) in starts.into_iter().zip(streams) {
             if self.agent.is_running() {
                 set_variable(&mut start.image, GUARDIAN_VARIABLE, &own);
-                self.start(start.slot, start.slot, 0, start.image);
+                self.start(start.slot, start.slot, 0, (start.image, streams));
                 self.turn(Some(Duration::ZERO))?;
             }
         }
@@ -198,9 +198,9 @@ impl Guard {
     }
 
     /// Starts the process of a rank in a slot, and keeps its image as long as the rank may be started again.
-    fn start(&mut self, slot: u32, rank: u32, restart: u32, image: Image) {
+    fn start(&mut self, slot: u32, rank: u32, restart: u32, image: (Image, Streams)) {
         let memory = self.agent.segment().clone();
-        let started = self.starter.start(&image, memory.descriptor());
+        let started = self.starter.start(&image.0, &image.1, memory.descriptor());
         if self.restarts {
             self.images.insert(rank, image);
         }
@@ -223,8 +223,8 @@ impl Guard {
     /// Starts a failed process again, in a slot that nothing is left in.
     fn start_again(&mut self, slot: u32, rank: u32, number: u32) {
         let Some(mut image) = self.images.remove(&rank) else { return };
-        set_variable(&mut image, "LANDECK_SLOT", &slot.to_string());
-        set_variable(&mut image, "LANDECK_RESTART", &number.to_string());
+        set_variable(&mut image.0, "LANDECK_SLOT", &slot.to_string());
+        set_variable(&mut image.0, "LANDECK_RESTART", &number.to_string());
         self.start(slot, rank, number, image);
         self.agent.announce();
     }
@@ -459,13 +459,10 @@ impl Guard {
     }
 
     /// Descriptors from before the fork that the guardian itself uses, or that are closed elsewhere.
-    fn kept(&self, starts: &[Start]) -> HashSet<RawFd> {
+    fn kept(&self, streams: &[Streams]) -> HashSet<RawFd> {
         let own = [self.launcher.as_raw_fd()];
         let memory = self.agent.segment().descriptor().map(|fd| fd.as_raw_fd());
-        let streams = starts.iter().flat_map(|start| {
-            let image = &start.image;
-            [&image.stdin, &image.stdout, &image.stderr].map(AsRawFd::as_raw_fd)
-        });
+        let streams = streams.as_flattened().iter().map(AsRawFd::as_raw_fd);
         own.into_iter().chain(memory).chain(streams).collect()
     }
 

@@ -15,8 +15,9 @@
 mod conversation;
 mod guard;
 mod message;
-mod served;
+pub mod server;
 
+use std::convert::Infallible;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
@@ -26,29 +27,33 @@ use landeck_memory::{Presence, Segment, WaitRecord};
 pub use landeck_protocols::membership::OnFailure;
 pub use landeck_protocols::restarts::Restart;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
 
 use crate::descendants;
-use crate::process::{self, Image, StartError};
+use crate::process::{self, Image, StartError, Streams};
 use conversation::{Conversation, Heard};
 use guard::Forker;
 pub(crate) use guard::child_signals;
-pub use served::ServedGuardian;
-pub(crate) use served::guard_for;
 
-/// The orders for the guardian.
-#[derive(Debug)]
+/// The orders for the guardian. The streams do not travel with the rest, since descriptors are passed beside it.
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Order {
     /// The processes, in the order of their start. A slot below their number is a rank.
     pub starts: Vec<Start>,
+    /// The standard streams of each process.
+    #[serde(skip)]
+    pub streams: Vec<Streams>,
     /// The consequence of a process's death for the others.
     pub on_failure: OnFailure,
     /// The time between SIGTERM and SIGKILL if the job is ended because of a failure.
     pub grace: Duration,
+    /// Signals that the processes ignore, since their launcher was started to ignore them, as by `nohup`.
+    pub ignored: Vec<i32>,
 }
 
 /// One process of the job.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Start {
     /// Its slot in the segment.
     pub slot: u32,
@@ -173,15 +178,25 @@ pub enum GuardianError {
     },
 }
 
-/// The launcher's end of the conversation: events come from the guardian, commands go to it. Dropping this kills
-/// everything that is left of the job.
+/// The end of the conversation with a guardian that the launcher or daemon has: events come from it, commands go to it.
+/// Dropping this ends everything that is left of the job on this host: the forker of the guardian kills it at once, and
+/// the guardian of a server sees the end of the conversation.
 #[derive(Debug)]
 pub struct Guardian {
     conversation: Conversation,
-    pid: u32,
-    /// Children that this process had before; they are not part of the job.
-    spared: Vec<u32>,
+    /// The guardian itself. That of a server is known as soon as it has named itself.
+    process: Option<GuardianProcess>,
+    /// Children that this process had before it forked the guardian; they are not part of the job. `None` if a server
+    /// has forked it.
+    spared: Option<Vec<u32>>,
     state: State,
+}
+
+#[derive(Debug)]
+struct GuardianProcess {
+    pid: u32,
+    /// Without this, a guardian that was stopped obeys only when somebody continues it.
+    descriptor: Option<OwnedFd>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,8 +204,8 @@ enum State {
     Present,
     /// It has reported the end of everything and is leaving.
     Finished,
-    /// The launcher has reaped it.
-    Reaped,
+    /// It has ended; the process that forked it has reaped it.
+    Gone,
 }
 
 /// Forks the guardian, which starts the processes. Call this while the process has one thread.
@@ -213,10 +228,25 @@ pub fn fork(segment: &Segment, mut order: Order) -> Result<Guardian, GuardianErr
             guard::guard(segment.clone(), order, theirs, began, Forker::Launcher)
         }
         Some(pid) => {
-            let conversation = Conversation::new(ours, segment.clone());
-            Ok(Guardian { conversation, pid, spared, state: State::Present })
+            let mut guardian = Guardian::new(ours, segment.clone());
+            (guardian.process, guardian.spared) = (Some(GuardianProcess::new(pid)), Some(spared));
+            Ok(guardian)
         }
     }
+}
+
+/// Runs the guardian in a process that a server has forked, and never returns.
+///
+/// # Errors
+/// [`GuardianError::LocalSegment`] if the segment has no descriptor.
+pub(crate) fn guard_for(
+    server: u32,
+    segment: Segment,
+    mut order: Order,
+    socket: OwnedFd,
+) -> Result<Infallible, GuardianError> {
+    tell_segment(&segment, &mut order)?;
+    guard::guard(segment, order, socket, Instant::now(), Forker::Server(server))
 }
 
 /// Checks that this process may fork: with several threads, the child would inherit their locks.
@@ -266,15 +296,29 @@ fn tell_segment(segment: &Segment, order: &mut Order) -> Result<(), GuardianErro
     Ok(())
 }
 
+impl GuardianProcess {
+    fn new(pid: u32) -> Self {
+        let process = Pid::from_raw(pid.cast_signed());
+        let descriptor = process.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        Self { pid, descriptor }
+    }
+}
+
 impl Guardian {
+    /// The guardian at the other end of this socket, which watches over the processes of this segment.
+    pub(crate) const fn new(socket: OwnedFd, segment: Segment) -> Self {
+        let conversation = Conversation::new(socket, segment);
+        Self { conversation, process: None, spared: None, state: State::Present }
+    }
+
     /// The descriptor that is readable when [`Guardian::next_event`] has something to report.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.conversation.descriptor()
     }
 
-    /// The PID of the guardian.
-    pub const fn pid(&self) -> u32 {
-        self.pid
+    /// The PID of the guardian, once it is known.
+    pub fn pid(&self) -> Option<u32> {
+        self.process.as_ref().map(|process| process.pid)
     }
 
     /// Returns the next event, if there is one, without waiting. After [`Event::AllEnded`] or [`Event::GuardianGone`]
@@ -290,7 +334,7 @@ impl Guardian {
                     self.clean_up();
                     return Ok(Some(Event::GuardianGone));
                 }
-                Heard::Present(_) => {}
+                Heard::Present(pid) => self.process = Some(GuardianProcess::new(pid)),
                 Heard::Event(event) => {
                     if event == Event::AllEnded {
                         self.state = State::Finished;
@@ -307,20 +351,28 @@ impl Guardian {
     /// # Errors
     /// [`GuardianError::System`] if the command cannot be sent.
     pub fn send(&mut self, command: Command) -> Result<(), GuardianError> {
-        if self.state != State::Reaped && command.must_be_obeyed() {
-            // Somebody may have stopped it. The PID is valid: it is our own child, not reaped yet.
-            process::signal_process(self.pid, libc::SIGCONT);
+        if command.must_be_obeyed() {
+            // Somebody may have stopped it.
+            self.signal(Signal::CONT);
         }
         self.conversation.say(command)
     }
 
-    /// Reaps the guardian, and kills everything that it left.
+    /// Signals the guardian. One that has ended needs no signal.
+    fn signal(&self, signal: Signal) {
+        let process = self.process.as_ref().and_then(|process| process.descriptor.as_ref());
+        let _ = process.map(|process| pidfd_send_signal(process, signal));
+    }
+
+    /// Tells guests the end of a guardian that ended amid its work. Its forker reaps it, and kills everything that it
+    /// left.
     fn clean_up(&mut self) {
-        let was_at_work = self.state == State::Present;
-        // If waiting fails, another thread has reaped it.
-        let _ = process::wait_for_end(self.pid);
-        self.state = State::Reaped;
-        descendants::kill_all(&self.spared);
+        let was_at_work = std::mem::replace(&mut self.state, State::Gone) == State::Present;
+        if let (Some(spared), Some(process)) = (&self.spared, &self.process) {
+            // If waiting fails, another thread has reaped it.
+            let _ = process::wait_for_end(process.pid);
+            descendants::kill_all(spared);
+        }
         if was_at_work {
             self.conversation.close_membership();
         }
@@ -329,13 +381,14 @@ impl Guardian {
 
 impl Drop for Guardian {
     fn drop(&mut self) {
-        if self.state == State::Present {
+        if self.spared.is_none() || self.state == State::Gone {
+            return;
+        }
+        if let Some(process) = self.process.as_ref().filter(|_| self.state == State::Present) {
             // It is our own child, not reaped yet.
-            process::signal_process(self.pid, libc::SIGKILL);
+            process::signal_process(process.pid, libc::SIGKILL);
         }
-        if self.state != State::Reaped {
-            self.clean_up();
-        }
+        self.clean_up();
     }
 }
 

@@ -19,8 +19,10 @@ use super::start::StartWay;
 use crate::output::Stream;
 use crate::witness::Happened;
 
-/// The bytes of output that a host may send before the launcher has accepted any.
+/// The bytes of each stream that a host may send before the launcher has accepted any.
 pub const WINDOW_BYTES: u64 = 1 << 20;
+/// The number of processes that a message lists one by one.
+pub(crate) const LISTED_MAX: usize = 64;
 /// The longest message of the stream: far above an environment and a block of output.
 const MESSAGE_BYTES_MAX: usize = 64 << 20;
 
@@ -56,12 +58,25 @@ pub enum PartEvent {
     InputTaken,
     /// No process reads its input any more.
     InputUnread,
-    /// The answer to [`PartCommand::Places`]: a text for each process that lives.
-    Places(Vec<String>),
+    /// The answer to [`PartCommand::Places`], for each process that runs.
+    Places(Vec<Whereabouts>),
     /// A text for the user.
     Said(String),
     /// Nothing more will come.
     Over,
+}
+
+/// Where a process is in its program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Whereabouts {
+    /// Its rank.
+    pub rank: u32,
+    /// The PID of the process that joined, which may be below the one that was started.
+    pub pid: u32,
+    /// The wait that it is in, in words.
+    pub wait: String,
+    /// Its stacks, if they were asked for: lines that end.
+    pub stacks: String,
 }
 
 impl PartEvent {
@@ -87,8 +102,13 @@ pub enum PartCommand {
     Input(Vec<u8>),
     /// End the input.
     InputEnd,
-    /// Send so many more bytes of output.
-    Credit(u64),
+    /// Send so many more bytes of a stream, of all processes together.
+    Credit {
+        /// The stream.
+        stream: Stream,
+        /// The number of bytes.
+        bytes: u64,
+    },
     /// Close these streams: nobody reads them.
     CloseOutput(Stream),
     /// Say where the processes are.

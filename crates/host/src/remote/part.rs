@@ -1,40 +1,47 @@
 //! The part of a job on one host: its segment, its processes, their streams.
 //!
-//! The loop that drives a part belongs to the daemon. The part says which descriptors it watches, is told which are
-//! ready, and queues events. What it reads from the processes is bounded by the launcher's credit.
+//! The loop that drives a part belongs to the launcher, if its host has the whole job, or else to a daemon. The part says
+//! which descriptors it watches, is told which are ready, and queues events. What it reads from the processes is bounded
+//! by the launcher's credit for each of the two streams.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::ffi::{CString, OsStr};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use landeck_memory::plan::{GUESTS, SLOTS_MAX};
+use landeck_memory::system as clock;
 use landeck_memory::{FarProcess, FarRecord, JobName, Segment, SegmentPlan, SlotRecord, SlotState};
 use landeck_wire::word::ProcessEnd;
 use landeck_wire::{HostNumber, Incarnation, ProcessId, SegmentId, Slot};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 
-use super::messages::{PartCommand, PartEvent, PartRefusal, WINDOW_BYTES};
-use super::server::GuardianServer;
+use super::messages::{LISTED_MAX, PartCommand, PartEvent, PartRefusal, WINDOW_BYTES, Whereabouts};
 use super::spec::JobSpec;
 use crate::budget::{Limits, fit_segment, make_room_for_descriptors};
+use crate::cpu_set::CpuSet;
 use crate::environment::{Identity, Node};
-use crate::guardian::{Command, Event, Order, ServedGuardian, Start};
+use crate::guardian::server::GuardianServer;
+use crate::guardian::{self, Command, Event, Guardian, GuardianError, OnFailure, Order, Start};
 use crate::index;
 use crate::input::Readers;
-use crate::job::STACKS_MAX;
 use crate::launch::{LaunchError, system};
 use crate::memory_groups::MemoryGroups;
 use crate::output::{Stream, pipe};
-use crate::placement::{Placement, Reason, threads_asked};
-use crate::plan::{PlannedProgram, binding_text, caches_of, check_directory, placement_here};
+use crate::placement::{Placement, Reason};
+use crate::plan::{
+    PlannedProgram, binding_text, caches_of, check_directory, placement_here, threads_of,
+};
+use crate::process::{Image, Streams};
 use crate::program;
-use crate::record::LISTED_MAX;
 use crate::stacks;
 use crate::standard_output;
-use crate::start::{create_segment, image_of};
+use crate::terminal;
 use crate::witness::Witness;
 
 /// The tokens of a part's descriptors.
@@ -46,6 +53,18 @@ const READERS: u32 = 1 << 24;
 const OWN_DESCRIPTORS: u64 = 96;
 /// The number of bytes that are read from a stream at once.
 const BLOCK_BYTES: usize = 64 * 1024;
+
+/// The time limit for finding all stacks of a part together.
+pub(crate) const STACKS_MAX: Duration = Duration::from_secs(30);
+
+/// The launcher's own streams, as far as processes of its host get them instead of pipes.
+#[derive(Debug, Default)]
+pub(crate) struct OwnStreams {
+    /// The standard input, if one process reads it and it is no terminal. No byte of it is touched then.
+    pub(crate) input: Option<OwnedFd>,
+    /// The streams in which a person sees the output, by their numbers: each process gets a terminal like that.
+    pub(crate) terminals: [Option<OwnedFd>; 2],
+}
 
 /// The loop that watches a part's descriptors. A token is the part's name for a descriptor.
 pub trait DescriptorWatch {
@@ -78,23 +97,24 @@ pub struct HostPart {
     order: Option<Order>,
     /// The text about bindings, until they are started.
     bindings: Option<String>,
-    guardian: Option<ServedGuardian>,
+    guardian: Option<Guardian>,
+    own: OwnStreams,
     sources: Vec<Source>,
     readers: Readers,
     /// Whether a block of input is on its way to the processes.
     has_block: bool,
     said_unread: bool,
-    /// The bytes of output that the launcher still accepts.
-    credit: u64,
+    /// The bytes of each stream that the launcher still accepts.
+    credit: [u64; 2],
     stacks: Option<StackSearch>,
     events: VecDeque<PartEvent>,
     /// The PIDs of the processes that run, by slot.
     running: HashMap<u32, u32>,
     stopped: HashSet<u32>,
     watched: HashMap<u32, EventFlags>,
-    /// Whether the sources are watched for output; `None` before they are watched at all. There are many, and most turns of
-    /// the loop concern none.
-    sources_watched: Option<bool>,
+    /// The streams that are watched for output; `None` before any is. There are many sources, and most turns of the loop
+    /// concern none.
+    streams_watched: Option<[bool; 2]>,
     /// The first source of each rank.
     first_sources: HashMap<u32, usize>,
     /// Descriptors that close as soon as nobody watches them.
@@ -117,7 +137,7 @@ struct Source {
 struct StackSearch {
     pipe: OwnedFd,
     text: Vec<u8>,
-    places: Vec<String>,
+    places: Vec<Whereabouts>,
 }
 
 /// Checks whether a host can take its part in a job: its programs, directories and limits.
@@ -137,7 +157,7 @@ impl From<&LaunchError> for PartRefusal {
 fn check_part(spec: &JobSpec, host: HostNumber) -> Result<(), LaunchError> {
     let (_, ranks) = own_ranks(spec, host)?;
     for program in own_programs(spec, &ranks) {
-        program::find(program.file.as_os_str(), None, std::ffi::OsStr::new(""))?;
+        program::find(program.file.as_os_str(), None, OsStr::new(""))?;
         check_directory(&program.directory)?;
     }
     let processes = ranks.len() as u32;
@@ -157,38 +177,57 @@ fn own_ranks(spec: &JobSpec, host: HostNumber) -> Result<(usize, Vec<u32>), Laun
     Ok((place, spec.ranks_on(place)))
 }
 
-/// The programs of these ranks, each once, as this host starts them.
-fn own_programs(spec: &JobSpec, ranks: &[u32]) -> Vec<PlannedProgram> {
+/// The programs of these ranks, each once.
+fn own_programs<'a>(spec: &'a JobSpec, ranks: &[u32]) -> Vec<&'a PlannedProgram> {
     let mut places: Vec<u16> =
         ranks.iter().map(|&rank| spec.ranks[rank as usize].program).collect();
     places.sort_unstable();
     places.dedup();
-    places.iter().map(|&place| spec.programs[usize::from(place)].here(1)).collect()
+    places.iter().map(|&place| &spec.programs[usize::from(place)]).collect()
 }
 
 fn place_ranks(spec: &JobSpec, ranks: &[u32]) -> Result<Placement, LaunchError> {
-    let threads = own_programs(spec, ranks).iter().find_map(|program| {
-        threads_asked(|name| program.environment.get(name)?.to_str().map(str::to_owned))
-    });
     let shared = spec.shares_processors.then_some(Reason::Shared);
-    let free = shared.or(threads.map(Reason::Threads));
+    let free = shared.or_else(|| threads_of(own_programs(spec, ranks)));
     Ok(placement_here(ranks.len() as u32, spec.map_by, spec.bind_to, free)?)
 }
 
 impl HostPart {
-    /// Makes the segment and everything that the processes need, and starts nothing.
+    /// The part of a daemon's host. Makes the segment and everything that the processes need, and starts nothing.
     ///
     /// # Errors
     /// The reason why the part is not possible.
-    pub fn prepare(spec: JobSpec, host: HostNumber) -> Result<HostPart, PartRefusal> {
-        HostPart::new(spec, host).map_err(|error| PartRefusal::from(&error))
+    pub fn prepare(mut spec: JobSpec, host: HostNumber) -> Result<HostPart, PartRefusal> {
+        for program in &mut spec.programs {
+            program.environment = program.environment.clone().with_own(std::env::vars_os());
+        }
+        let placed = || place_ranks(&spec, &own_ranks(&spec, host)?.1);
+        placed()
+            .and_then(|placement| HostPart::new(spec, host, &placement, OwnStreams::default()))
+            .map_err(|error| PartRefusal::from(&error))
     }
 
-    fn new(spec: JobSpec, host: HostNumber) -> Result<HostPart, LaunchError> {
+    /// The whole job, on the launcher's host. Makes everything, and starts nothing.
+    ///
+    /// # Errors
+    /// The reason why the job is not possible.
+    pub(crate) fn of_launcher(
+        spec: JobSpec,
+        placement: &Placement,
+        own: OwnStreams,
+    ) -> Result<HostPart, LaunchError> {
+        HostPart::new(spec, HostNumber::NONE, placement, own)
+    }
+
+    fn new(
+        spec: JobSpec,
+        host: HostNumber,
+        placement: &Placement,
+        own: OwnStreams,
+    ) -> Result<HostPart, LaunchError> {
         let (place, ranks) = own_ranks(&spec, host)?;
-        let placement = place_ranks(&spec, &ranks)?;
         let groups = MemoryGroups::of_this_process();
-        let segment = make_segment(&spec, place, &ranks, &placement, &groups)?;
+        let segment = make_segment(&spec, place, &ranks, placement, &groups)?;
         let mut part = HostPart {
             place,
             witness: Witness::new(segment, &ranks, groups),
@@ -197,43 +236,44 @@ impl HostPart {
             order: None,
             bindings: None,
             guardian: None,
+            own,
             sources: Vec::new(),
             readers: Readers::default(),
             has_block: false,
             said_unread: false,
-            credit: WINDOW_BYTES,
+            credit: [WINDOW_BYTES; 2],
             stacks: None,
             events: VecDeque::new(),
             running: HashMap::new(),
             stopped: HashSet::new(),
             watched: HashMap::new(),
-            sources_watched: None,
+            streams_watched: None,
             first_sources: HashMap::new(),
             closing: Vec::new(),
             all_ended: false,
             is_over: false,
         };
-        let starts = part.starts(&placement)?;
-        let (on_failure, grace) = (part.spec.on_failure, part.spec.grace);
-        part.order = Some(Order { starts, on_failure, grace });
+        part.order = Some(part.make_order(placement)?);
         if part.spec.report_bindings {
-            part.bindings = Some(part.binding_text(&placement));
+            part.bindings = Some(part.binding_text(placement));
         }
         Ok(part)
     }
 
-    /// Has the server fork the guardian, which starts the processes.
+    /// Has the guardian forked, which starts the processes: by a daemon's server, or by this process, which must have one
+    /// thread.
     ///
     /// # Errors
     /// The reason why there is no guardian.
-    pub fn start(&mut self, server: &GuardianServer) -> Result<(), PartRefusal> {
+    pub fn start(&mut self, server: Option<&GuardianServer>) -> Result<(), GuardianError> {
         let Some(order) = self.order.take() else { return Ok(()) };
         // Before this, the launcher does not know the hosts.
         self.events.extend(self.bindings.take().map(PartEvent::Said));
-        let guardian = server.start(self.witness.segment(), &order, &self.spec.ignored);
         // The processes' ends of the pipes are closed here with the order.
-        self.guardian =
-            Some(guardian.map_err(|error| PartRefusal::from(&LaunchError::from(error)))?);
+        self.guardian = Some(match server {
+            Some(server) => server.start(self.segment(), &order)?,
+            None => guardian::fork(self.segment(), order)?,
+        });
         Ok(())
     }
 
@@ -250,6 +290,11 @@ impl HostPart {
     /// Whether nothing more will come from this part.
     pub const fn is_over(&self) -> bool {
         self.is_over
+    }
+
+    /// Whether [`HostPart::take_event`] has an event.
+    pub fn has_event(&self) -> bool {
+        !self.events.is_empty()
     }
 
     /// Takes the next event.
@@ -271,7 +316,12 @@ impl HostPart {
     /// Obeys a command of the launcher.
     pub fn command(&mut self, command: PartCommand) {
         match command {
-            PartCommand::Signal(signal) => self.tell_guardian(Command::Signal(signal)),
+            PartCommand::Signal(signal) => {
+                if signal == libc::SIGWINCH {
+                    self.resize_terminals();
+                }
+                self.tell_guardian(Command::Signal(signal));
+            }
             PartCommand::End { grace } => self.tell_guardian(Command::End { grace }),
             PartCommand::Kill => self.tell_guardian(Command::Kill),
             PartCommand::Input(block) => self.pass_input_on(Some(block)),
@@ -279,7 +329,10 @@ impl HostPart {
                 self.readers.end();
                 self.close_readers();
             }
-            PartCommand::Credit(bytes) => self.credit = self.credit.saturating_add(bytes),
+            PartCommand::Credit { stream, bytes } => {
+                let credit = &mut self.credit[stream as usize];
+                *credit = credit.saturating_add(bytes);
+            }
             PartCommand::CloseOutput(stream) => self.close_output(stream),
             PartCommand::Places { stacks } => self.say_places(stacks),
         }
@@ -316,7 +369,7 @@ impl HostPart {
             }
         }
         self.watched = watched;
-        self.sources_watched = Some(self.credit > 0);
+        self.streams_watched = Some(self.may_send());
         Ok(())
     }
 
@@ -331,11 +384,12 @@ impl HostPart {
         if let Some(search) = &self.stacks {
             all.push((STACKS, search.pipe.as_fd(), EventFlags::IN));
         }
-        let can_send = self.credit > 0;
-        let is_new = self.sources_watched != Some(can_send);
+        let may_send = self.may_send();
+        let is_new = self.streams_watched != Some(may_send);
         for (number, source) in (0..).zip(&self.sources).filter(|_| is_new) {
             if let Some(pipe) = &source.pipe {
-                all.push((SOURCES + number, pipe.as_fd(), when(can_send, EventFlags::IN)));
+                let flags = when(may_send[source.stream as usize], EventFlags::IN);
+                all.push((SOURCES + number, pipe.as_fd(), flags));
             }
         }
         for (number, pipe, is_waiting) in self.readers.pipes() {
@@ -344,23 +398,22 @@ impl HostPart {
         all
     }
 
-    /// The starts of all processes, whose streams are open.
-    fn starts(&mut self, placement: &Placement) -> Result<Vec<Start>, LaunchError> {
+    /// Whether the launcher accepts more of each stream.
+    fn may_send(&self) -> [bool; 2] {
+        self.credit.map(|credit| credit > 0)
+    }
+
+    /// The order for the guardian, with the open streams of all processes.
+    fn make_order(&mut self, placement: &Placement) -> Result<Order, LaunchError> {
         let fail = system("open pipes for the processes");
         let job = SegmentId(self.segment().plan().host).to_string();
         let first = self.spec.first_address.clone();
         let node = Node { number: self.place as u32, first: &first };
         let nothing = OwnedFd::from(File::open("/dev/null").map_err(&fail)?);
-        let programs: Vec<PlannedProgram> =
-            self.spec.programs.iter().map(|program| program.here(1)).collect();
-        let mut starts = Vec::with_capacity(self.ranks.len());
+        let (mut starts, mut streams) = (Vec::new(), Vec::new());
         for (slot, rank) in (0..).zip(self.ranks.clone()) {
-            let stdin = match self.spec.gets_input(rank) {
-                true => self.readers.add(),
-                false => nothing.try_clone(),
-            };
-            let (stdout, stderr) = self.open_output(rank).map_err(&fail)?;
-            let stdout_name = standard_output::name_of(&stdout);
+            let opened = self.open_streams(rank, &nothing).map_err(&fail)?;
+            let stdout_name = standard_output::name_of(&opened[1]);
             let identity = Identity {
                 rank,
                 processes: self.spec.processes(),
@@ -368,40 +421,64 @@ impl HostPart {
                 local_processes: self.ranks.len() as u32,
                 job: &job,
                 stdout: stdout_name.as_deref(),
-                node: Some(node),
+                node: self.spec.has_machine().then_some(node),
             };
-            let program = &programs[usize::from(self.spec.ranks[rank as usize].program)];
+            let program = &self.spec.programs[usize::from(self.spec.ranks[rank as usize].program)];
             let cpus = placement.cpus[slot as usize].clone();
-            let streams = [stdin.map_err(&fail)?, stdout, stderr];
-            starts.push(Start { slot, image: image_of(program, identity, cpus, streams) });
+            starts.push(Start { slot, image: image_of(program, identity, cpus) });
+            streams.push(opened);
         }
-        Ok(starts)
+        let JobSpec { on_failure, grace, .. } = self.spec;
+        Ok(Order { starts, streams, on_failure, grace, ignored: self.spec.ignored.clone() })
     }
 
-    /// Opens the two output streams of a process, and keeps their reading ends.
-    fn open_output(&mut self, rank: u32) -> io::Result<(OwnedFd, OwnedFd)> {
+    /// Opens the streams of a process, and keeps the other ends.
+    fn open_streams(&mut self, rank: u32, nothing: &OwnedFd) -> io::Result<Streams> {
+        let stdin = match &self.own.input {
+            _ if !self.spec.gets_input(rank) => nothing.try_clone()?,
+            Some(input) => input.try_clone()?,
+            None => self.readers.add()?,
+        };
         let stdout = self.add_source(rank, Stream::Output)?;
         let stderr = match self.spec.is_merged {
             true => stdout.try_clone()?,
             false => self.add_source(rank, Stream::Error)?,
         };
-        Ok((stdout, stderr))
+        Ok([stdin, stdout, stderr])
     }
 
+    /// Opens an output stream of a process, a terminal or a pipe, and keeps its reading end.
     fn add_source(&mut self, rank: u32, stream: Stream) -> io::Result<OwnedFd> {
-        let (reader, writer) = pipe()?;
+        let (reader, writer) = match &self.own.terminals[stream as usize] {
+            Some(like) => terminal::open(like.as_fd()).or_else(|_| pipe())?,
+            None => pipe()?,
+        };
         rustix::io::ioctl_fionbio(&reader, true)?;
         self.first_sources.entry(rank).or_insert(self.sources.len());
         self.sources.push(Source { rank, stream, pipe: Some(reader) });
         Ok(writer)
     }
 
+    /// Gives the processes' terminals the present size of the launcher's.
+    fn resize_terminals(&self) {
+        for source in &self.sources {
+            let like = self.own.terminals[source.stream as usize].as_ref();
+            if let Some((pipe, like)) = source.pipe.as_ref().zip(like) {
+                terminal::resize(pipe, like.as_fd());
+            }
+        }
+    }
+
     fn binding_text(&self, placement: &Placement) -> String {
         let host = &self.spec.hosts[self.place].name;
-        let mut text = format!("Host {host}: {}\n", binding_text(placement));
+        let (before, on_host) = match self.spec.has_machine() {
+            true => (format!("Host {host}: "), format!(" on {host}")),
+            false => (String::new(), String::new()),
+        };
+        let mut text = format!("{before}{}\n", binding_text(placement));
         for (rank, cpus) in self.ranks.iter().zip(&placement.cpus) {
             if let Some(cpus) = cpus {
-                text += &format!("rank {rank} on {host} is bound to {}\n", cpus.in_words());
+                text += &format!("rank {rank}{on_host} is bound to {}\n", cpus.in_words());
             }
         }
         text
@@ -481,7 +558,9 @@ impl HostPart {
     fn read(&mut self, number: usize) -> bool {
         let Some(source) = self.sources.get_mut(number) else { return false };
         let Some(pipe) = &source.pipe else { return false };
-        let most = usize::try_from(self.credit).unwrap_or(usize::MAX).min(BLOCK_BYTES);
+        let (rank, stream) = (source.rank, source.stream);
+        let credit = &mut self.credit[stream as usize];
+        let most = usize::try_from(*credit).unwrap_or(usize::MAX).min(BLOCK_BYTES);
         if most == 0 {
             return false;
         }
@@ -495,8 +574,7 @@ impl HostPart {
             }
             Ok(count) => {
                 bytes.truncate(count);
-                self.credit -= count as u64;
-                let (rank, stream) = (source.rank, source.stream);
+                *credit -= count as u64;
                 self.events.push_back(PartEvent::Output { rank, stream, bytes });
                 true
             }
@@ -544,7 +622,7 @@ impl HostPart {
         }
         for number in 0..self.sources.len() {
             while self.read(number) {}
-            if self.credit > 0 {
+            if self.may_send()[self.sources[number].stream as usize] {
                 self.close_source(number);
             }
         }
@@ -582,23 +660,20 @@ impl HostPart {
         }
     }
 
-    /// Says where the processes that live are, with their stacks if asked.
+    /// Says where the processes that run are, with their stacks if asked.
     fn say_places(&mut self, with_stacks: bool) {
-        let mut slots: Vec<(u32, u32)> = self.running.keys().map(|&slot| (0, slot)).collect();
-        for (rank, slot) in &mut slots {
-            *rank = self.witness.rank_of(*slot).unwrap_or(u32::MAX);
-        }
+        let rank_of = |&slot: &u32| (self.witness.rank_of(slot).unwrap_or(u32::MAX), slot);
+        let mut slots: Vec<(u32, u32)> = self.running.keys().map(rank_of).collect();
         slots.sort_unstable();
         slots.truncate(LISTED_MAX);
-        let host = &self.spec.hosts[self.place].name;
-        let mut places = Vec::new();
-        let mut pids = Vec::new();
-        for (rank, slot) in slots {
-            let pid = self.segment().slot_record(slot).pid;
-            let place = self.witness.present_place(slot, self.stopped.contains(&slot));
-            places.push(format!("  rank {rank} on {host} (pid {pid}): {place}\n"));
-            pids.push(pid);
-        }
+        let place_of = |&(rank, slot): &(u32, u32)| Whereabouts {
+            rank,
+            pid: self.segment().slot_record(slot).pid,
+            wait: self.witness.present_place(slot, self.stopped.contains(&slot)),
+            stacks: String::new(),
+        };
+        let places: Vec<Whereabouts> = slots.iter().map(place_of).collect();
+        let pids = places.iter().map(|place| place.pid).collect();
         match with_stacks.then(|| search_stacks(pids)) {
             Some(Ok(pipe)) => self.stacks = Some(StackSearch { pipe, text: Vec::new(), places }),
             Some(Err(_)) | None => self.events.push_back(PartEvent::Places(places)),
@@ -614,8 +689,8 @@ impl HostPart {
             Ok(0) | Err(_) => {
                 if let Some(StackSearch { pipe, text, mut places }) = self.stacks.take() {
                     self.closing.push((STACKS, pipe));
-                    for (place, stack) in places.iter_mut().zip(read_stacks(&text)) {
-                        place.push_str(&stack);
+                    for (place, stacks) in places.iter_mut().zip(read_stacks(&text)) {
+                        place.stacks = stacks;
                     }
                     self.events.push_back(PartEvent::Places(places));
                 }
@@ -658,7 +733,8 @@ fn make_segment(
     let host = spec.hosts[place].segment.0;
     let usual = SegmentPlan::new(host, ranks.len() as u32);
     let elsewhere = spec.processes() - usual.processes;
-    let last_host = spec.hosts.iter().map(|host| u32::from(host.number.0)).max().unwrap_or(0);
+    let numbers = spec.hosts.iter().filter(|_| spec.has_machine()).map(|host| host.number.0);
+    let last_host = numbers.max().map_or(0, u32::from);
     let plan = SegmentPlan {
         job: spec.job.0,
         ranks: spec.processes(),
@@ -674,8 +750,51 @@ fn make_segment(
     };
     let segment = create_segment(plan, spec.on_failure, groups)?;
     (0..).zip(caches_of(placement)).for_each(|(slot, cache)| segment.set_cache(slot, cache));
-    write_tables(&segment, spec, place, ranks);
+    if spec.has_machine() {
+        write_tables(&segment, spec, place, ranks);
+    }
     Ok(segment)
+}
+
+/// Creates a segment that fits into the limits of this process.
+fn create_segment(
+    usual: SegmentPlan,
+    on_failure: OnFailure,
+    groups: &MemoryGroups,
+) -> Result<Segment, LaunchError> {
+    let guests = slots_for_more(usual.processes, on_failure);
+    let limits = Limits::of_this_process(groups);
+    let fitted = fit_segment(SegmentPlan { guests, ..usual }, limits)?;
+    Ok(Segment::create(&SegmentPlan { began_ns: clock::now_ns(), ..fitted })?)
+}
+
+/// The number of slots beyond those of the ranks: for guests, and for restarted processes, each of which leaves its
+/// first slot to its predecessor.
+fn slots_for_more(processes: u32, on_failure: OnFailure) -> u32 {
+    let again = match on_failure {
+        OnFailure::Restart { .. } => processes,
+        OnFailure::Abort | OnFailure::Notify => 0,
+    };
+    (GUESTS + again).min(SLOTS_MAX.saturating_sub(processes))
+}
+
+/// The image of a process of a program.
+fn image_of(program: &PlannedProgram, identity: Identity<'_>, cpus: Option<CpuSet>) -> Image {
+    Image {
+        program: c_string(program.file.as_os_str()),
+        arguments: program.arguments.iter().map(|argument| c_string(argument)).collect(),
+        environment: program.environment.of_process(identity),
+        directory: c_string(program.directory.as_os_str()),
+        cpus,
+    }
+}
+
+/// Converts a text to one of C. Arguments and paths come from the command line, which contains no zero byte, so nothing
+/// is cut.
+fn c_string(text: &OsStr) -> CString {
+    let bytes = text.as_bytes();
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    CString::new(&bytes[..end]).unwrap_or_default()
 }
 
 /// Writes who is where: the names of the hosts, the processes elsewhere, the peer of each rank.

@@ -1,14 +1,11 @@
 //! Everything that the hosts of a job must know about it.
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
 
 use landeck_memory::plan::{LINK_WORDS, SETTINGS_WORDS};
 use landeck_wire::{HostNumber, Incarnation, JobId, ProcessId, SegmentId, Slot};
 use serde::{Deserialize, Serialize};
 
-use crate::environment::Environment;
 use crate::guardian::OnFailure;
 use crate::input::InputTo;
 use crate::placement::{BindTo, MapBy};
@@ -22,7 +19,7 @@ pub struct JobSpec {
     /// Its name, for people.
     pub name: String,
     /// Its programs, in the order of their ranks.
-    pub programs: Vec<ProgramSpec>,
+    pub programs: Vec<PlannedProgram>,
     /// The hosts with processes of the job.
     pub hosts: Vec<HostSpec>,
     /// The place of each rank.
@@ -36,7 +33,6 @@ pub struct JobSpec {
     /// Whether each host says which process is bound to which processors.
     pub report_bindings: bool,
     /// The consequence of a failed process for the others.
-    #[serde(with = "OnFailureDef")]
     pub on_failure: OnFailure,
     /// The time between asking processes to end and killing them.
     pub grace: Duration,
@@ -58,25 +54,10 @@ pub struct JobSpec {
     pub serves_groups: bool,
 }
 
-/// A program of a job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProgramSpec {
-    /// Its file.
-    pub file: Vec<u8>,
-    /// Its arguments, beginning with its name.
-    pub arguments: Vec<Vec<u8>>,
-    /// Its working directory.
-    pub directory: Vec<u8>,
-    /// The variables that it gets from the launcher.
-    pub variables: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Whether it also gets the variables that belong to its own host.
-    pub inherits: bool,
-}
-
 /// A host of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostSpec {
-    /// Its number in the machine.
+    /// Its number in the machine; none if the launcher's host has the whole job, which needs no machine.
     pub number: HostNumber,
     /// The name by which its user asked for it.
     pub name: String,
@@ -104,15 +85,6 @@ pub struct HostLink {
     pub words: [u64; LINK_WORDS],
 }
 
-/// The form in which [`OnFailure`] travels.
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "OnFailure")]
-pub(crate) enum OnFailureDef {
-    Abort,
-    Notify,
-    Restart { times: u32, then_abort: bool },
-}
-
 impl JobSpec {
     /// Gives each host of the list its number in the machine. Two names of one host become one host, whose slots add
     /// up.
@@ -134,6 +106,11 @@ impl JobSpec {
             next[place] += 1;
         }
         self.hosts = hosts;
+    }
+
+    /// Whether daemons connect the hosts of the job. Without them, the launcher's host has the whole job.
+    pub fn has_machine(&self) -> bool {
+        self.hosts.iter().all(|host| host.number != HostNumber::NONE)
     }
 
     /// The place of a host in the list.
@@ -193,52 +170,22 @@ impl JobSpec {
     }
 }
 
-impl ProgramSpec {
-    /// The program with what other hosts need of it. Its paths are absolute.
-    pub(crate) fn new(
-        program: &PlannedProgram,
-        variables: Vec<(OsString, OsString)>,
-        inherits: bool,
-    ) -> ProgramSpec {
-        let pair = |(name, value): (OsString, OsString)| (name.into_vec(), value.into_vec());
-        ProgramSpec {
-            file: program.file.as_os_str().as_bytes().to_vec(),
-            arguments: program.arguments.iter().map(|text| text.as_bytes().to_vec()).collect(),
-            directory: program.directory.as_os_str().as_bytes().to_vec(),
-            variables: variables.into_iter().map(pair).collect(),
-            inherits,
-        }
-    }
-
-    /// The program as this host starts it.
-    pub(crate) fn here(&self, processes: u32) -> PlannedProgram {
-        let text = |bytes: &Vec<u8>| OsStr::from_bytes(bytes).to_owned();
-        let variables = self.variables.iter().map(|(name, value)| (text(name), text(value)));
-        let own = std::env::vars_os().filter(|_| self.inherits);
-        PlannedProgram {
-            file: text(&self.file).into(),
-            arguments: self.arguments.iter().map(text).collect(),
-            directory: text(&self.directory).into(),
-            environment: Environment::elsewhere(variables.collect(), own),
-            processes,
-        }
-    }
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::environment::Environment;
     use crate::placement::MapBy;
 
     /// A job of shell scripts; `hosts` has the place of each rank's host.
     pub(crate) fn spec(scripts: &[&str], hosts: &[u16]) -> JobSpec {
         let count = hosts.iter().max().map_or(0, |&last| last + 1);
-        let program = |script: &&str| ProgramSpec {
-            file: b"/bin/sh".to_vec(),
-            arguments: vec![b"sh".to_vec(), b"-c".to_vec(), script.as_bytes().to_vec()],
-            directory: b"/".to_vec(),
-            variables: vec![(b"PATH".to_vec(), b"/usr/bin:/bin".to_vec())],
-            inherits: true,
+        let variables = [("PATH".into(), "/usr/bin:/bin".into())];
+        let program = |script: &&str| PlannedProgram {
+            file: "/bin/sh".into(),
+            arguments: vec!["sh".into(), "-c".into(), script.into()],
+            directory: "/".into(),
+            environment: Environment::new(variables.clone().into_iter(), true, &[]),
+            processes: 1,
         };
         let host = |number: u16| HostSpec {
             number: HostNumber(number),

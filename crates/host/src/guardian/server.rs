@@ -4,12 +4,10 @@
 //! guardian's end of the conversation with the daemon, and the standard streams of the processes. A guardian talks to
 //! the daemon itself; the server only reaps it and ends what it left. The server ends with the daemon.
 
-use std::ffi::{CString, OsString};
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read, Seek, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
@@ -22,16 +20,12 @@ use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
 };
-use serde::{Deserialize, Serialize};
 
-use super::spec::OnFailureDef;
-use crate::cpu_set::CpuSet;
-use crate::descendants;
-use crate::guardian::{
-    GuardianError, OnFailure, Order, ServedGuardian, Start, check_threads, child_signals,
-    fork_child, guard_for, pair,
+use super::{
+    Guardian, GuardianError, Order, check_threads, child_signals, fork_child, guard_for, pair,
 };
-use crate::process::{self, Change, Image, Look};
+use crate::descendants;
+use crate::process::{self, Change, Look};
 use crate::say::complain;
 
 /// The descriptors that one datagram carries at most.
@@ -83,31 +77,27 @@ impl GuardianServer {
         self.socket.as_ref().map(AsFd::as_fd)
     }
 
-    /// Has the server fork a guardian for a segment, which starts the processes of the order. They ignore these signals.
+    /// Has the server fork a guardian for a segment, which starts the processes of the order.
     ///
     /// # Errors
     /// [`GuardianError`]; the guardian's own failures are events of the conversation.
-    pub fn start(
-        &self,
-        segment: &Segment,
-        order: &Order,
-        ignored: &[i32],
-    ) -> Result<ServedGuardian, GuardianError> {
+    pub fn start(&self, segment: &Segment, order: &Order) -> Result<Guardian, GuardianError> {
         let refused = |source| GuardianError::System { attempt: "be ordered", source };
         let socket = self.socket.as_ref().ok_or_else(|| refused(Errno::PIPE.into()))?;
         let memory = segment.descriptor().ok_or(GuardianError::LocalSegment)?;
         let (ours, theirs) = pair().map_err(|errno| refused(errno.into()))?;
-        let data = data_of(order, ignored).map_err(refused)?;
+        let data = data_of(order).map_err(refused)?;
         // Somebody may have stopped it. The PID is valid: it is our own child, not reaped yet.
         process::signal_process(self.pid, libc::SIGCONT);
-        let streams: Vec<BorrowedFd<'_>> = order.starts.iter().flat_map(streams_of).collect();
+        let streams = order.streams.as_flattened().iter().map(AsFd::as_fd);
+        let streams: Vec<BorrowedFd<'_>> = streams.collect();
         let head = (streams.len() as u64).to_le_bytes();
         let first = [data.as_fd(), memory, theirs.as_fd()];
         pass(socket, &head, &first).map_err(refused)?;
         for some in streams.chunks(DESCRIPTORS_AT_ONCE) {
             pass(socket, &[0], some).map_err(refused)?;
         }
-        Ok(ServedGuardian::new(ours, segment.clone()))
+        Ok(Guardian::new(ours, segment.clone()))
     }
 }
 
@@ -121,48 +111,9 @@ impl Drop for GuardianServer {
     }
 }
 
-fn streams_of(start: &Start) -> [BorrowedFd<'_>; 3] {
-    [&start.image.stdin, &start.image.stdout, &start.image.stderr].map(AsFd::as_fd)
-}
-
-/// The data of an order; its descriptors travel beside it.
-#[derive(Serialize, Deserialize)]
-struct OrderData {
-    #[serde(with = "OnFailureDef")]
-    on_failure: OnFailure,
-    grace: Duration,
-    ignored: Vec<i32>,
-    starts: Vec<StartData>,
-}
-
-/// The data of a start.
-#[derive(Serialize, Deserialize)]
-struct StartData {
-    slot: u32,
-    program: CString,
-    arguments: Vec<CString>,
-    environment: Vec<CString>,
-    directory: Vec<u8>,
-    cpus: Option<CpuSet>,
-}
-
-/// A file in memory with the data of an order.
-fn data_of(order: &Order, ignored: &[i32]) -> io::Result<OwnedFd> {
-    let start = |start: &Start| StartData {
-        slot: start.slot,
-        program: start.image.program.clone(),
-        arguments: start.image.arguments.clone(),
-        environment: start.image.environment.clone(),
-        directory: start.image.directory.as_os_str().as_bytes().to_vec(),
-        cpus: start.image.cpus.clone(),
-    };
-    let data = OrderData {
-        on_failure: order.on_failure,
-        grace: order.grace,
-        ignored: ignored.to_vec(),
-        starts: order.starts.iter().map(start).collect(),
-    };
-    let bytes = postcard::to_stdvec(&data).map_err(io::Error::other)?;
+/// A file in memory with an order, without its streams.
+fn data_of(order: &Order) -> io::Result<OwnedFd> {
+    let bytes = postcard::to_stdvec(order).map_err(io::Error::other)?;
     let mut file = File::from(rustix::fs::memfd_create("landeck-order", MemfdFlags::CLOEXEC)?);
     file.write_all(&bytes)?;
     Ok(file.into())
@@ -377,26 +328,14 @@ fn order_of(passed: Passed) -> io::Result<(Segment, Order, OwnedFd)> {
     let (mut file, mut bytes) = (File::from(data), Vec::new());
     file.rewind()?;
     file.read_to_end(&mut bytes)?;
-    let data: OrderData = postcard::from_bytes(&bytes).map_err(io::Error::other)?;
-    if streams.len() != 3 * data.starts.len() {
+    let mut order: Order = postcard::from_bytes(&bytes).map_err(io::Error::other)?;
+    if streams.len() != 3 * order.starts.len() {
         return Err(io::Error::other("an order's descriptors do not belong to its processes"));
     }
-    process::ignore_signals(&data.ignored);
+    process::ignore_signals(&order.ignored);
     let mut streams = streams.into_iter();
-    let mut starts = Vec::with_capacity(data.starts.len());
-    for start in data.starts {
-        let (Some(stdin), Some(stdout), Some(stderr)) =
-            (streams.next(), streams.next(), streams.next())
-        else {
-            break;
-        };
-        let StartData { slot, program, arguments, environment, directory, cpus } = start;
-        let directory = OsString::from_vec(directory).into();
-        let image =
-            Image { program, arguments, environment, directory, cpus, stdin, stdout, stderr };
-        starts.push(Start { slot, image });
-    }
+    let of_one = || Some([streams.next()?, streams.next()?, streams.next()?]);
+    order.streams = std::iter::from_fn(of_one).collect();
     let segment = Segment::attach(segment).map_err(io::Error::other)?;
-    let order = Order { starts, on_failure: data.on_failure, grace: data.grace };
     Ok((segment, order, conversation))
 }
