@@ -7,7 +7,7 @@ use std::io::Write;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 
-use landeck_host::pmi::{Client, Place, PmiError};
+use landeck_joining::pmi::{Client, JobPlace, PmiError};
 use libfuzzer_sys::fuzz_target;
 
 /// More bytes than a socket takes at once would need a reader in parallel.
@@ -26,7 +26,7 @@ fn conversation(answers: &[u8]) -> Result<String, PmiError> {
     let (ours, mut theirs) = UnixStream::pair().expect("a pair of sockets");
     theirs.write_all(answers).expect("they fit into the socket");
     theirs.shutdown(Shutdown::Write).expect("the socket is open");
-    let mut client = Client::over(ours, Place { rank: 0, size: 2 })?;
+    let mut client = Client::over(ours, JobPlace { rank: 0, size: 2 })?;
     client.put("landeck-0", "v")?;
     client.fence()?;
     let value = client.get("landeck-0")?;

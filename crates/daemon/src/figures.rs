@@ -11,7 +11,7 @@ use landeck_collectives::record::Record;
 use landeck_collectives::settings::{Settings, Sharing};
 use landeck_host::cpu_set::CpuSet;
 use landeck_host::figures;
-use landeck_host::remote::spec::HostLink;
+use landeck_launch::spec::HostLink;
 use landeck_protocols::hosts::LinkSight;
 use landeck_wire::HostNumber;
 use serde::{Deserialize, Serialize};

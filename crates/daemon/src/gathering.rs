@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use landeck_host::remote::start::{
+use landeck_launch::remote_start::{
     RemoteStart, STARTS_AT_ONCE, StartProgress, StartTool, StartWay,
 };
 use landeck_machine::host_list::is_this_host;

@@ -9,8 +9,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use landeck_host::peer;
-use landeck_host::signals::Signals;
+use landeck_host::signals::CaughtSignals;
+use landeck_joining::peer;
 use landeck_protocols::hosts::{HostEnd, HostTiming, Lease, NameTable};
 use landeck_trust::{JoinTokens, KeyPair};
 use landeck_wire::preamble::Purpose;
@@ -141,7 +141,7 @@ pub(crate) struct Hub {
     /// When each host was last heard that exchanges heartbeats with this one.
     last_heard: BTreeMap<HostNumber, Duration>,
     is_arbiter_down: bool,
-    signals: Option<(u64, Signals)>,
+    signals: Option<(u64, CaughtSignals)>,
     streams: Option<KeptStreams>,
     end: Option<HubEnd>,
 }
@@ -251,7 +251,7 @@ impl Hub {
     ///
     /// # Errors
     /// The kernel's error.
-    pub(crate) fn heed(&mut self, signals: Signals) -> io::Result<()> {
+    pub(crate) fn heed(&mut self, signals: CaughtSignals) -> io::Result<()> {
         let token = self.reactor.token();
         self.reactor.watch(&signals, token, EventFlags::IN)?;
         self.signals = Some((token, signals));

@@ -1,7 +1,7 @@
 //! The messages of jobs between daemons.
 
-use landeck_host::remote::messages::{PartCommand, PartEvent, PartRefusal};
-use landeck_host::remote::spec::{HostLink, JobSpec};
+use landeck_launch::messages::{PartCommand, PartEvent, PartRefusal};
+use landeck_launch::spec::{HostLink, JobSpec};
 use landeck_protocols::hosts::LinkSight;
 use landeck_wire::{ControlMessage, HostNumber};
 use serde::{Deserialize, Serialize};

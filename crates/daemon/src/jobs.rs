@@ -3,13 +3,13 @@
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use landeck_host::guardian::GuardianError;
-use landeck_host::guardian::server;
-pub(crate) use landeck_host::guardian::server::GuardianServer;
-use landeck_host::launch::LaunchError;
-use landeck_host::remote::messages::{PartEvent, PartRefusal};
-use landeck_host::remote::part::{DescriptorWatch, HostPart, check};
-use landeck_host::remote::spec::JobSpec;
+use landeck_launch::guardian::GuardianError;
+use landeck_launch::guardian::server;
+pub(crate) use landeck_launch::guardian::server::GuardianServer;
+use landeck_launch::messages::{PartEvent, PartRefusal};
+use landeck_launch::part::{DescriptorWatch, HostPart, check};
+use landeck_launch::request::LaunchError;
+use landeck_launch::spec::JobSpec;
 use landeck_wire::word::{Word, WordContent};
 use landeck_wire::{HostNumber, JobId};
 use rustix::event::epoll::EventFlags;
@@ -126,7 +126,7 @@ impl Jobs {
         let job = spec.job;
         let part = HostPart::prepare(spec, context.own_host())?;
         let refuse = |error: io::Error| PartRefusal {
-            exit_code: landeck_host::launch::LAUNCHER_FAILED,
+            exit_code: landeck_launch::request::LAUNCHER_FAILED,
             text: format!("the socket for the processes cannot be opened: {error}"),
         };
         context.add_part(job, part.segment().clone(), part.far()).map_err(refuse)?;

@@ -22,7 +22,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use landeck_host::{inherited, say, signals::Signals};
+use landeck_host::say;
+use landeck_host::signals::CaughtSignals;
+use landeck_joining::inherited;
 use landeck_trust::{JoinToken, KeyHash};
 use landeck_wire::word::HostEntry;
 use landeck_wire::{HostIncarnation, HostNumber, MachineId};
@@ -170,7 +172,7 @@ pub fn run(role: DaemonRole) -> ExitCode {
 fn live(role: DaemonRole, server: GuardianServer) -> Result<u8, DaemonError> {
     inherited::reserve_standard();
     let system = |attempt| move |source| DaemonError::System { attempt, source };
-    let signals = Signals::catch().map_err(system("catch signals"))?;
+    let signals = CaughtSignals::catch().map_err(system("catch signals"))?;
     guard_keys();
     raise_descriptors();
     let (mut hub, mut jobs) = match role {

@@ -13,8 +13,8 @@ use landeck_diagnosis::far::{
     LookAnswer, LookRequest, LookWish, PICTURE_TIME, STACKS_TIME, look_socket_name,
 };
 use landeck_diagnosis::picture::{MissingHost, MissingPicture};
-use landeck_host::peer;
-use landeck_host::remote::messages::MessageStream;
+use landeck_host::message_stream::MessageStream;
+use landeck_joining::peer;
 use landeck_memory::Observed;
 use landeck_wire::{ControlMessage, HostNumber, JobId, ProcessId, SegmentId};
 use rustix::event::epoll::EventFlags;

@@ -5,7 +5,7 @@ use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use landeck_host::peer;
+use landeck_joining::peer;
 use landeck_protocols::door::{ObjectQuestion, Question};
 use landeck_wire::handover::Handover;
 use landeck_wire::{ControlMessage, SegmentId};

@@ -5,15 +5,16 @@ use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::OwnedFd;
 
-use landeck_host::guardian::OnFailure;
-use landeck_host::launch::LAUNCHER_FAILED;
-use landeck_host::remote::messages::{
-    ArbiterReport, MachineOptions, MessageStream, PartCommand, PartEvent, PartRefusal, ToArbiter,
-};
-use landeck_host::remote::spec::JobSpec;
-use landeck_host::report::Failure;
+use landeck_host::message_stream::MessageStream;
+use landeck_host::report::ProcessFailure;
 use landeck_host::say;
-use landeck_host::witness::Happened;
+use landeck_launch::guardian::OnFailure;
+use landeck_launch::messages::{
+    ArbiterReport, MachineOptions, PartCommand, PartEvent, PartRefusal, ToArbiter,
+};
+use landeck_launch::request::LAUNCHER_FAILED;
+use landeck_launch::spec::JobSpec;
+use landeck_launch::witness::Happened;
 use landeck_protocols::hosts::measuring::HOSTS_MAX;
 use landeck_wire::word::WordContent;
 use landeck_wire::{HostNumber, JobId};
@@ -225,7 +226,7 @@ impl WholeJob {
         let name = self.name_of(host);
         match happened {
             Happened::Ended { rank, failure: Some(failure), again: None, .. } => {
-                let is_abort = matches!(failure, Failure::Aborted(_));
+                let is_abort = matches!(failure, ProcessFailure::Aborted(_));
                 let cause = format!("rank {rank} on host {name} has failed");
                 (ends || is_abort).then(|| (failure.exit_code(), cause))
             }

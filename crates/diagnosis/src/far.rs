@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use landeck_host::remote::messages::MessageStream;
+use landeck_host::message_stream::MessageStream;
 use landeck_wire::{ProcessId, SegmentId};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};

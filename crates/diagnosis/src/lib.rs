@@ -8,7 +8,7 @@
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use landeck_diagnosis::Onlooker;
-//! use landeck_host::observe;
+//! use landeck_joining::observe;
 //! for job in observe::jobs() {
 //!     let mut onlooker = Onlooker::new(job);
 //!     let (_, report) = onlooker.report();

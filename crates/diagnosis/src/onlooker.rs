@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use landeck_host::observe::ObservedJob;
+use landeck_joining::observe::ObservedJob;
 use landeck_wire::ProcessId;
 use rustix::event::{Timespec, poll};
 

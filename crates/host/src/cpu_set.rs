@@ -100,7 +100,7 @@ impl CpuSet {
     }
 
     /// The processors in words: `processor 3`, `processors 0-1`.
-    pub(crate) fn in_words(&self) -> String {
+    pub fn in_words(&self) -> String {
         let plural = if self.count() == 1 { "" } else { "s" };
         format!("processor{plural} {self}")
     }

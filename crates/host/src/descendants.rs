@@ -72,7 +72,7 @@ fn wait_for(pidfd: &OwnedFd, patience: Duration) {
 }
 
 fn is_childless() -> bool {
-    process::look().is_ok_and(|look| look == process::Look::Childless)
+    process::look().is_ok_and(|look| look == process::ChildLook::Childless)
 }
 
 /// The children as the kernel lists them, if it supports that.
@@ -94,7 +94,7 @@ fn scanned_children() -> Vec<u32> {
 }
 
 /// The parent of a process, as /proc tells it.
-pub(crate) fn parent_of(pid: u32) -> Option<u32> {
+pub fn parent_of(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name in parentheses may contain anything; the state and the parent follow it.
     stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()

@@ -55,7 +55,7 @@ pub struct Node<'a> {
 }
 
 /// The variable with the number of the guardian, a common ancestor of the job's processes on a host.
-pub(crate) const GUARDIAN_VARIABLE: &str = "LANDECK_GUARDIAN";
+pub const GUARDIAN_VARIABLE: &str = "LANDECK_GUARDIAN";
 
 /// The number of an ancestor that this process has in common with the other processes of its job on this host: its
 /// guardian's, or where another launcher has started them that of the parent. Nothing depends on its being true but whom
@@ -201,7 +201,7 @@ fn own_variables(identity: Identity<'_>) -> [(&'static str, String); 18] {
 
 /// The value of a variable of this process, if it is set. Bytes that are no text are replaced, so the value is refused
 /// wherever a number or a name is wanted.
-pub(crate) fn own_text(name: &str) -> Option<String> {
+pub fn own_text(name: &str) -> Option<String> {
     std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }
 

@@ -1,7 +1,7 @@
 //! Decides which process runs where: a pure function of the request and the topology.
 
 use crate::cpu_set::CpuSet;
-use crate::topology::{Level, Topology};
+use crate::topology::{CpuLevel, Topology};
 use std::fmt;
 use std::str::FromStr;
 
@@ -59,7 +59,7 @@ pub struct PlacementRequest {
 
 /// The processors of each process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Placement {
+pub struct CpuPlacement {
     /// The binding.
     pub bind_to: BindTo,
     /// The reason for the binding.
@@ -116,25 +116,25 @@ pub struct NotAChoice {
     choices: &'static str,
 }
 
-impl Placement {
+impl CpuPlacement {
     /// The placement of no process at all.
-    pub fn nowhere() -> Placement {
-        Placement { bind_to: BindTo::None, reason: Reason::Asked, cpus: Vec::new() }
+    pub fn nowhere() -> CpuPlacement {
+        CpuPlacement { bind_to: BindTo::None, reason: Reason::Asked, cpus: Vec::new() }
     }
 }
 
 /// The levels of the topology that [`place`] needs; none if nothing will be bound.
-pub fn levels_needed(request: &PlacementRequest) -> Vec<Level> {
+pub fn levels_needed(request: &PlacementRequest) -> Vec<CpuLevel> {
     if let Some((BindTo::None, _)) = decide(request, None) {
         return Vec::new();
     }
     let mapping = match request.map_by.object {
         MapObject::Core => None,
-        MapObject::L3 => Some(Level::L3),
-        MapObject::Numa => Some(Level::Numa),
+        MapObject::L3 => Some(CpuLevel::L3),
+        MapObject::Numa => Some(CpuLevel::Numa),
     };
     let binding = request.bind_to.and_then(BindTo::level);
-    let mut levels = vec![Level::Core];
+    let mut levels = vec![CpuLevel::Core];
     for level in [mapping, binding].into_iter().flatten() {
         if !levels.contains(&level) {
             levels.push(level);
@@ -147,7 +147,10 @@ pub fn levels_needed(request: &PlacementRequest) -> Vec<Level> {
 ///
 /// # Errors
 /// If a process wants more cores than there are.
-pub fn place(request: &PlacementRequest, topology: &Topology) -> Result<Placement, PlacementError> {
+pub fn place(
+    request: &PlacementRequest,
+    topology: &Topology,
+) -> Result<CpuPlacement, PlacementError> {
     // The cores are unknown if they make no difference.
     let known = (!topology.cores.is_empty()).then_some(topology.cores.len());
     let cores = known.map(|cores| cores.min(request.processors));
@@ -156,7 +159,7 @@ pub fn place(request: &PlacementRequest, topology: &Topology) -> Result<Placemen
         BindTo::None => vec![None; request.processes],
         _ => bind(request, topology, bind_to)?,
     };
-    Ok(Placement { bind_to, reason, cpus })
+    Ok(CpuPlacement { bind_to, reason, cpus })
 }
 
 /// The variable that asks a program for more than one thread, if there is one.
@@ -255,12 +258,12 @@ fn widen(own: CpuSet, topology: &Topology, bind_to: BindTo) -> CpuSet {
 
 impl BindTo {
     /// The level to whose groups a process is widened.
-    fn level(self) -> Option<Level> {
+    fn level(self) -> Option<CpuLevel> {
         match self {
             BindTo::None | BindTo::Hwthread | BindTo::Core => None,
-            BindTo::L3 => Some(Level::L3),
-            BindTo::Numa => Some(Level::Numa),
-            BindTo::Package => Some(Level::Package),
+            BindTo::L3 => Some(CpuLevel::L3),
+            BindTo::Numa => Some(CpuLevel::Numa),
+            BindTo::Package => Some(CpuLevel::Package),
         }
     }
 }
@@ -433,10 +436,13 @@ mod tests {
         assert_eq!(needed(9, "slot", None), []);
         assert_eq!(needed(1, "slot", None), []);
         assert_eq!(needed(2, "numa", Some("none")), []);
-        assert_eq!(needed(2, "slot", None), [Level::Core]);
-        assert_eq!(needed(2, "l3", None), [Level::Core, Level::L3]);
-        assert_eq!(needed(2, "numa", Some("numa")), [Level::Core, Level::Numa]);
-        assert_eq!(needed(2, "numa", Some("package")), [Level::Core, Level::Numa, Level::Package]);
+        assert_eq!(needed(2, "slot", None), [CpuLevel::Core]);
+        assert_eq!(needed(2, "l3", None), [CpuLevel::Core, CpuLevel::L3]);
+        assert_eq!(needed(2, "numa", Some("numa")), [CpuLevel::Core, CpuLevel::Numa]);
+        assert_eq!(
+            needed(2, "numa", Some("package")),
+            [CpuLevel::Core, CpuLevel::Numa, CpuLevel::Package]
+        );
     }
 
     #[test]

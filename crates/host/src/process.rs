@@ -35,7 +35,7 @@ pub struct Image {
 /// A step between the creation of a process and its program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[repr(u8)]
-pub enum Step {
+pub enum StartStep {
     /// Creating the process.
     Create = 1,
     /// Tying its life to the parent's, which had already ended.
@@ -57,7 +57,7 @@ pub enum Step {
 #[error("cannot {}: {}", .step.attempt(), io::Error::from_raw_os_error(*.errno))]
 pub struct StartError {
     /// The step that failed.
-    pub step: Step,
+    pub step: StartStep,
     /// The kernel's error.
     pub errno: i32,
 }
@@ -97,7 +97,7 @@ pub enum Change {
 
 /// The answer to a look at all children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look {
+pub enum ChildLook {
     /// This child changed; the answer repeats until it is settled.
     Changed(u32, Change),
     /// There are children, and nothing new about them.
@@ -111,12 +111,12 @@ pub enum Look {
 ///
 /// # Errors
 /// The kernel's error.
-pub fn look() -> io::Result<Look> {
+pub fn look() -> io::Result<ChildLook> {
     let changes = libc::WEXITED | libc::WSTOPPED | libc::WCONTINUED;
     match wait_id(libc::P_ALL, 0, changes | libc::WNOWAIT | libc::WNOHANG) {
-        Ok(None) => Ok(Look::Quiet),
-        Ok(Some((pid, change))) => Ok(Look::Changed(pid, change)),
-        Err(error) if error.raw_os_error() == Some(libc::ECHILD) => Ok(Look::Childless),
+        Ok(None) => Ok(ChildLook::Quiet),
+        Ok(Some((pid, change))) => Ok(ChildLook::Changed(pid, change)),
+        Err(error) if error.raw_os_error() == Some(libc::ECHILD) => Ok(ChildLook::Childless),
         Err(error) => Err(error),
     }
 }
@@ -191,7 +191,7 @@ pub fn group_of(pid: u32) -> Option<u32> {
     Some(group.as_raw_nonzero().get().cast_unsigned())
 }
 
-impl Step {
+impl StartStep {
     /// The attempted action, in words that follow "cannot".
     pub const fn attempt(self) -> &'static str {
         match self {
@@ -243,12 +243,12 @@ impl Starter {
         inherited: Option<BorrowedFd<'_>>,
     ) -> Result<Child, StartError> {
         let errno_of = |error: io::Error| error.raw_os_error().unwrap_or(libc::EINVAL);
-        let unprepared = |step: Step| move |errno: i32| StartError { step, errno };
+        let unprepared = |step: StartStep| move |errno: i32| StartError { step, errno };
         let mut moved = Vec::new();
         let mut standard = [0; 3];
         for (place, stream) in standard.iter_mut().zip(streams) {
             *place = above_standard(stream, &mut moved)
-                .map_err(|error| unprepared(Step::Descriptors)(errno_of(error)))?;
+                .map_err(|error| unprepared(StartStep::Descriptors)(errno_of(error)))?;
         }
         let arguments = pointers(&image.arguments);
         let environment = pointers(&image.environment);
@@ -266,8 +266,8 @@ impl Starter {
             failed_step: AtomicU8::new(0),
             errno: AtomicI32::new(0),
         };
-        let child = self.create(&plan).map_err(|e| unprepared(Step::Create)(errno_of(e)))?;
-        match Step::from_number(plan.failed_step.load(Ordering::Acquire)) {
+        let child = self.create(&plan).map_err(|e| unprepared(StartStep::Create)(errno_of(e)))?;
+        match StartStep::from_number(plan.failed_step.load(Ordering::Acquire)) {
             None => Ok(child),
             Some(step) => {
                 // The child has ended, so an error here can only mean that another thread reaped it.
@@ -305,7 +305,10 @@ impl Starter {
 }
 
 /// Blocks every signal for this thread and returns the previous mask.
-pub(crate) fn block_all_signals() -> io::Result<libc::sigset_t> {
+///
+/// # Errors
+/// The kernel's error.
+pub fn block_all_signals() -> io::Result<libc::sigset_t> {
     // SAFETY: a zeroed sigset_t is a valid one; both calls only write to these locals.
     unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();
@@ -319,14 +322,14 @@ pub(crate) fn block_all_signals() -> io::Result<libc::sigset_t> {
 }
 
 /// Gives this thread a signal mask that [`block_all_signals`] returned.
-pub(crate) fn restore_signals(mask: &libc::sigset_t) {
+pub fn restore_signals(mask: &libc::sigset_t) {
     // SAFETY: the mask is initialised; no old mask is asked for.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, mask, ptr::null_mut()) };
 }
 
 /// The signals that have a handler here, and SIGPIPE, which Rust's runtime ignores and programs do not expect to be
 /// ignored. Other ignored signals stay ignored, as under `nohup`.
-pub(crate) fn handled_signals() -> Vec<c_int> {
+pub fn handled_signals() -> Vec<c_int> {
     let has_handler = |&signal: &c_int| {
         // SAFETY: a zeroed sigaction is a valid one, and the call only writes to it.
         unsafe {
@@ -340,7 +343,7 @@ pub(crate) fn handled_signals() -> Vec<c_int> {
 }
 
 /// Gives these signals their default action.
-pub(crate) fn reset_signals(signals: &[c_int]) {
+pub fn reset_signals(signals: &[c_int]) {
     for &signal in signals {
         // SAFETY: SIG_DFL needs no handler; the call is async-signal-safe.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
@@ -348,7 +351,7 @@ pub(crate) fn reset_signals(signals: &[c_int]) {
 }
 
 /// Ignores these signals from now on, as the children of this process will.
-pub(crate) fn ignore_signals(signals: &[c_int]) {
+pub fn ignore_signals(signals: &[c_int]) {
     for &signal in signals {
         // SAFETY: SIG_IGN needs no handler. A signal that cannot be ignored is refused.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
@@ -384,34 +387,34 @@ extern "C" fn child_main(plan: *mut c_void) -> c_int {
 }
 
 /// Executes the program, or returns the step that failed, with `errno` set by it.
-fn become_program(plan: &Plan<'_>) -> Step {
+fn become_program(plan: &Plan<'_>) -> StartStep {
     // SAFETY: only async-signal-safe calls, on memory of the plan: the strings end with zero, the
     // arrays with a null pointer, the mask has the length given.
     unsafe {
         if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 || libc::getppid() != plan.parent
         {
-            return Step::Parent;
+            return StartStep::Parent;
         }
         if libc::setpgid(0, 0) != 0 {
-            return Step::Group;
+            return StartStep::Group;
         }
         if let Some(words) = plan.cpus
             && libc::sched_setaffinity(0, size_of_val(words), words.as_ptr().cast()) != 0
         {
-            return Step::Processors;
+            return StartStep::Processors;
         }
         if libc::chdir(plan.directory) != 0 {
-            return Step::Directory;
+            return StartStep::Directory;
         }
         for (number, &descriptor) in (0..).zip(&plan.standard) {
             if libc::dup2(descriptor, number) < 0 {
-                return Step::Descriptors;
+                return StartStep::Descriptors;
             }
         }
         if let Some(descriptor) = plan.inherited
             && libc::fcntl(descriptor, libc::F_SETFD, 0) != 0
         {
-            return Step::Descriptors;
+            return StartStep::Descriptors;
         }
         reset_signals(plan.handled);
         if plan.signals.ignores_children {
@@ -419,7 +422,7 @@ fn become_program(plan: &Plan<'_>) -> Step {
         }
         libc::sigprocmask(libc::SIG_SETMASK, &raw const plan.signals.mask, ptr::null_mut());
         libc::execve(plan.program, plan.arguments, plan.environment);
-        Step::Execute
+        StartStep::Execute
     }
 }
 
@@ -603,14 +606,14 @@ mod tests {
             Starter::new().unwrap().start(&image, &streams, None).unwrap_err()
         };
         let error = start(|image| image.program = c"/nowhere/program".into());
-        assert_eq!(error, StartError { step: Step::Execute, errno: libc::ENOENT });
+        assert_eq!(error, StartError { step: StartStep::Execute, errno: libc::ENOENT });
         assert!(error.to_string().starts_with("cannot execute the program: No such file"));
         let error = start(|image| image.program = c"/etc/passwd".into());
-        assert_eq!(error, StartError { step: Step::Execute, errno: libc::EACCES });
+        assert_eq!(error, StartError { step: StartStep::Execute, errno: libc::EACCES });
         let error = start(|image| image.directory = c"/nowhere".into());
-        assert_eq!(error, StartError { step: Step::Directory, errno: libc::ENOENT });
+        assert_eq!(error, StartError { step: StartStep::Directory, errno: libc::ENOENT });
         let error = start(|image| image.cpus = Some([60_000].into_iter().collect()));
-        assert_eq!(error, StartError { step: Step::Processors, errno: libc::EINVAL });
+        assert_eq!(error, StartError { step: StartStep::Processors, errno: libc::EINVAL });
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub struct Who<'a> {
 
 /// How a process failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Failure {
+pub enum ProcessFailure {
     /// It ended with an exit code other than 0.
     Code(u8),
     /// A signal killed it.
@@ -69,7 +69,7 @@ pub struct FailureReport<'a> {
     /// The process that failed.
     pub who: Who<'a>,
     /// How it failed.
-    pub failure: Failure,
+    pub failure: ProcessFailure,
     /// The time after which it failed.
     pub after: Duration,
     /// The wait that it was in, in words.
@@ -84,55 +84,55 @@ pub struct FailureReport<'a> {
     pub exit_code: u8,
 }
 
-impl Failure {
+impl ProcessFailure {
     /// The failure of a process with this raw wait status; `None` if it did not fail. `joined` says whether it had
     /// joined the job and not left it.
-    pub fn of_status(status: i32, joined: bool) -> Option<Failure> {
+    pub fn of_status(status: i32, joined: bool) -> Option<ProcessFailure> {
         if status == SlotRecord::UNKNOWN_STATUS {
-            return Some(Failure::Unseen);
+            return Some(ProcessFailure::Unseen);
         }
         if libc::WIFSIGNALED(status) {
-            return Some(Failure::Signal(libc::WTERMSIG(status)));
+            return Some(ProcessFailure::Signal(libc::WTERMSIG(status)));
         }
         match libc::WEXITSTATUS(status) as u8 {
-            0 if joined => Some(Failure::NotLeft),
+            0 if joined => Some(ProcessFailure::NotLeft),
             0 => None,
-            code => Some(Failure::Code(code)),
+            code => Some(ProcessFailure::Code(code)),
         }
     }
 
     /// The exit code for this failure.
     pub fn exit_code(self) -> u8 {
         match self {
-            Failure::Code(code) => code,
-            Failure::Signal(signal) => 128 + signal as u8,
-            Failure::OutOfMemory(_) => 128 + libc::SIGKILL as u8,
-            Failure::NotLeft | Failure::Unseen => 1,
-            Failure::Aborted(code) => code,
+            ProcessFailure::Code(code) => code,
+            ProcessFailure::Signal(signal) => 128 + signal as u8,
+            ProcessFailure::OutOfMemory(_) => 128 + libc::SIGKILL as u8,
+            ProcessFailure::NotLeft | ProcessFailure::Unseen => 1,
+            ProcessFailure::Aborted(code) => code,
         }
     }
 
     fn sentence(self) -> String {
         match self {
-            Failure::Code(code) => format!("ended with exit code {code}"),
-            Failure::Signal(signal) => {
+            ProcessFailure::Code(code) => format!("ended with exit code {code}"),
+            ProcessFailure::Signal(signal) => {
                 let (_, meaning) = signals::name(signal);
                 format!("was killed by signal {signal} ({meaning})")
             }
-            Failure::OutOfMemory(limit) => {
+            ProcessFailure::OutOfMemory(limit) => {
                 let limit = limit.map(|bytes| format!(" of {}", size(bytes))).unwrap_or_default();
                 format!(
                     "was killed by the kernel (signal 9): memory ran out under the limit{limit} of \
                      its control group"
                 )
             }
-            Failure::NotLeft => {
+            ProcessFailure::NotLeft => {
                 "exited without calling MPI_Finalize (or deck_done, Job::leave)".to_owned()
             }
-            Failure::Unseen => {
+            ProcessFailure::Unseen => {
                 "ended without leaving the job (only its parent knows how)".to_owned()
             }
-            Failure::Aborted(code) => format!("ended the job with exit code {code}"),
+            ProcessFailure::Aborted(code) => format!("ended the job with exit code {code}"),
         }
     }
 }
@@ -163,7 +163,7 @@ impl FailureReport<'_> {
         }
         let code = self.exit_code;
         let why = match (self.failure, self.restarts) {
-            (Failure::Aborted(_), _) => "",
+            (ProcessFailure::Aborted(_), _) => "",
             (_, None) => " (--on-failure abort)",
             (_, Some(_)) => " (--on-failure restart)",
         };
@@ -408,7 +408,7 @@ mod tests {
         let waiting = place(&receive(), Some("rank 1"), Duration::from_millis(300));
         let report = FailureReport {
             who: WHO,
-            failure: Failure::Signal(11),
+            failure: ProcessFailure::Signal(11),
             after: Duration::from_millis(400),
             waiting: waiting.as_deref(),
             last_lines: &["reading part 17".to_owned()],
@@ -429,7 +429,7 @@ The other 3 processes were ended (--on-failure abort). Exit code 139.
     fn unknown_facts_are_left_out_of_a_report() {
         let report = FailureReport {
             who: Who { rank: 0, processes: 1, ..WHO },
-            failure: Failure::Code(3),
+            failure: ProcessFailure::Code(3),
             after: Duration::from_millis(7),
             waiting: None,
             last_lines: &[],
@@ -457,7 +457,7 @@ The other process goes on (--on-failure notify).
     fn an_abort_is_told_with_the_exit_code_of_the_job() {
         let report = FailureReport {
             who: WHO,
-            failure: Failure::Aborted(3),
+            failure: ProcessFailure::Aborted(3),
             after: Duration::from_secs(2),
             waiting: None,
             last_lines: &[],
@@ -477,7 +477,7 @@ Of the others 2 were ended, 1 ended by itself. Exit code 137.
         let again = Restart { number: 2, after: Duration::from_millis(200) };
         let report = FailureReport {
             who: WHO,
-            failure: Failure::Signal(9),
+            failure: ProcessFailure::Signal(9),
             after: Duration::from_secs(2),
             waiting: None,
             last_lines: &[],
@@ -521,18 +521,18 @@ Of the others 2 were ended (--on-failure restart), 1 ended by itself. Exit code 
 
     #[test]
     fn statuses_become_failures() {
-        let of = Failure::of_status;
+        let of = ProcessFailure::of_status;
         assert_eq!(of(0, false), None);
-        assert_eq!(of(0, true), Some(Failure::NotLeft));
-        assert_eq!(of(3 << 8, true), Some(Failure::Code(3)));
-        assert_eq!(of(9, false), Some(Failure::Signal(9)));
-        assert_eq!(of(11 | 0x80, false), Some(Failure::Signal(11)));
-        assert_eq!(of(SlotRecord::UNKNOWN_STATUS, true), Some(Failure::Unseen));
-        let code = |failure: Failure| failure.exit_code();
-        assert_eq!(code(Failure::Signal(15)), 143);
-        assert_eq!(code(Failure::OutOfMemory(None)), 137);
-        assert_eq!(code(Failure::NotLeft), 1);
-        assert_eq!((code(Failure::Unseen), code(Failure::Aborted(3))), (1, 3));
+        assert_eq!(of(0, true), Some(ProcessFailure::NotLeft));
+        assert_eq!(of(3 << 8, true), Some(ProcessFailure::Code(3)));
+        assert_eq!(of(9, false), Some(ProcessFailure::Signal(9)));
+        assert_eq!(of(11 | 0x80, false), Some(ProcessFailure::Signal(11)));
+        assert_eq!(of(SlotRecord::UNKNOWN_STATUS, true), Some(ProcessFailure::Unseen));
+        let code = |failure: ProcessFailure| failure.exit_code();
+        assert_eq!(code(ProcessFailure::Signal(15)), 143);
+        assert_eq!(code(ProcessFailure::OutOfMemory(None)), 137);
+        assert_eq!(code(ProcessFailure::NotLeft), 1);
+        assert_eq!((code(ProcessFailure::Unseen), code(ProcessFailure::Aborted(3))), (1, 3));
     }
 
     #[test]

@@ -34,7 +34,7 @@ const CAUGHT: [i32; 9] = [
 
 /// The launcher's signals, caught in a descriptor.
 #[derive(Debug)]
-pub struct Signals {
+pub struct CaughtSignals {
     descriptor: OwnedFd,
 }
 
@@ -53,16 +53,16 @@ pub enum Reaction {
 
 /// Decides on the reaction to signals.
 #[derive(Debug, Default)]
-pub struct Conduct {
+pub struct SignalConduct {
     interrupted_at: Option<Instant>,
 }
 
-impl Signals {
+impl CaughtSignals {
     /// Blocks the signals and catches them from now on, until the process ends.
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn catch() -> io::Result<Signals> {
+    pub fn catch() -> io::Result<CaughtSignals> {
         // SAFETY: the set is initialised by sigemptyset before it is read; all arguments point to it.
         let descriptor = unsafe {
             let mut set = MaybeUninit::<libc::sigset_t>::uninit();
@@ -81,7 +81,7 @@ impl Signals {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: the descriptor is new and has no other owner.
-        Ok(Signals { descriptor: unsafe { OwnedFd::from_raw_fd(descriptor) } })
+        Ok(CaughtSignals { descriptor: unsafe { OwnedFd::from_raw_fd(descriptor) } })
     }
 
     /// The next signal that has come; `None` if there is none.
@@ -100,13 +100,13 @@ impl Signals {
     }
 }
 
-impl AsFd for Signals {
+impl AsFd for CaughtSignals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
     }
 }
 
-impl Conduct {
+impl SignalConduct {
     /// The reaction to a signal that came at `now`.
     pub fn react(&mut self, signal: i32, now: Instant) -> Reaction {
         match signal {
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_second_interrupt_soon_after_the_first_kills() {
-        let mut conduct = Conduct::default();
+        let mut conduct = SignalConduct::default();
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let forward = Reaction::Forward(libc::SIGINT);
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn every_signal_has_its_meaning() {
-        let mut conduct = Conduct::default();
+        let mut conduct = SignalConduct::default();
         let mut react = |signal| conduct.react(signal, Instant::now());
         assert_eq!(react(libc::SIGTERM), Reaction::End);
         assert_eq!(react(libc::SIGHUP), Reaction::End);

@@ -41,7 +41,7 @@ extern "C" fn before_main() {
 }
 
 /// The name of a file for the process that writes into it; `None` if it cannot be examined.
-pub(crate) fn name_of(file: impl AsFd) -> Option<String> {
+pub fn name_of(file: impl AsFd) -> Option<String> {
     fstat(file).ok().map(|stat| name(&stat))
 }
 

@@ -59,7 +59,7 @@ fn blocked() -> libc::sigset_t {
 }
 
 /// The signals that the parent of this process had ignored, without those that this process or its children change.
-pub(crate) fn ignored() -> Vec<c_int> {
+pub fn ignored() -> Vec<c_int> {
     let is_own = |signal: &c_int| [libc::SIGPIPE, libc::SIGCHLD].contains(signal);
     (1..32).filter(|signal| !is_own(signal) && is_ignored(*signal)).collect()
 }

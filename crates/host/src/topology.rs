@@ -15,7 +15,7 @@ const FILE_BYTES_MAX: usize = 64 * 1024;
 
 /// A resource that processors can share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
+pub enum CpuLevel {
     /// A core: its hardware threads.
     Core,
     /// A third-level cache.
@@ -41,13 +41,13 @@ pub struct Topology {
 
 impl Topology {
     /// Reads the given levels from this machine's /sys.
-    pub fn read(usable: &CpuSet, levels: &[Level]) -> Topology {
+    pub fn read(usable: &CpuSet, levels: &[CpuLevel]) -> Topology {
         Topology::read_below(&root(), usable, levels)
     }
 
     /// Reads the given levels from a tree in the form of `/sys/devices/system`. Values that cannot be read are guessed:
     /// a processor is a core of its own, and everything shares everything else.
-    pub fn read_below(root: &Path, usable: &CpuSet, levels: &[Level]) -> Topology {
+    pub fn read_below(root: &Path, usable: &CpuSet, levels: &[CpuLevel]) -> Topology {
         let mut topology = Topology::default();
         let mates = |cpu, files: &[&str]| {
             let directory = root.join(format!("cpu/cpu{cpu}"));
@@ -55,20 +55,20 @@ impl Topology {
         };
         for level in levels {
             match level {
-                Level::Core => {
+                CpuLevel::Core => {
                     let files = ["topology/core_cpus_list", "topology/thread_siblings_list"];
                     topology.cores = group(usable, |cpu| {
                         mates(cpu, &files).unwrap_or_else(|| [cpu].into_iter().collect())
                     });
                 }
-                Level::L3 => {
+                CpuLevel::L3 => {
                     topology.caches = group(usable, |cpu| {
                         read_cache(&root.join(format!("cpu/cpu{cpu}/cache")))
                             .unwrap_or_else(|| usable.clone())
                     });
                 }
-                Level::Numa => topology.nodes = read_nodes(&root.join("node"), usable),
-                Level::Package => {
+                CpuLevel::Numa => topology.nodes = read_nodes(&root.join("node"), usable),
+                CpuLevel::Package => {
                     let files = ["topology/package_cpus_list", "topology/core_siblings_list"];
                     topology.packages =
                         group(usable, |cpu| mates(cpu, &files).unwrap_or_else(|| usable.clone()));
@@ -79,12 +79,12 @@ impl Topology {
     }
 
     /// The groups of one level.
-    pub fn groups(&self, level: Level) -> &[CpuSet] {
+    pub fn groups(&self, level: CpuLevel) -> &[CpuSet] {
         match level {
-            Level::Core => &self.cores,
-            Level::L3 => &self.caches,
-            Level::Numa => &self.nodes,
-            Level::Package => &self.packages,
+            CpuLevel::Core => &self.cores,
+            CpuLevel::L3 => &self.caches,
+            CpuLevel::Numa => &self.nodes,
+            CpuLevel::Package => &self.packages,
         }
     }
 }
@@ -238,10 +238,10 @@ mod tests {
     #[test]
     fn every_level_is_read() {
         let tree = two_packages("whole-topology");
-        let levels = [Level::Core, Level::L3, Level::Numa, Level::Package];
+        let levels = [CpuLevel::Core, CpuLevel::L3, CpuLevel::Numa, CpuLevel::Package];
         let topology = Topology::read_below(&tree.0, &"0-7".parse().unwrap(), &levels);
         assert_eq!(texts(&topology.cores), ["0,4", "1,5", "2,6", "3,7"]);
-        for level in [Level::L3, Level::Numa, Level::Package] {
+        for level in [CpuLevel::L3, CpuLevel::Numa, CpuLevel::Package] {
             assert_eq!(texts(topology.groups(level)), ["0-1,4-5", "2-3,6-7"], "{level:?}");
         }
     }
@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn processors_that_may_not_be_used_are_left_out() {
         let tree = two_packages("part-topology");
-        let levels = [Level::Core, Level::Numa];
+        let levels = [CpuLevel::Core, CpuLevel::Numa];
         let topology = Topology::read_below(&tree.0, &"1-2,5".parse().unwrap(), &levels);
         assert_eq!(texts(&topology.cores), ["1,5", "2"]);
         assert_eq!(texts(&topology.nodes), ["1,5", "2"]);
@@ -281,10 +281,10 @@ mod tests {
     #[test]
     fn an_empty_tree_gives_guesses() {
         let tree = Tree::new("bare-topology");
-        let levels = [Level::Core, Level::L3, Level::Numa, Level::Package];
+        let levels = [CpuLevel::Core, CpuLevel::L3, CpuLevel::Numa, CpuLevel::Package];
         let topology = Topology::read_below(&tree.0, &"0-2".parse().unwrap(), &levels);
         assert_eq!(texts(&topology.cores), ["0", "1", "2"]);
-        for level in [Level::L3, Level::Numa, Level::Package] {
+        for level in [CpuLevel::L3, CpuLevel::Numa, CpuLevel::Package] {
             assert_eq!(texts(topology.groups(level)), ["0-2"], "{level:?}");
         }
     }
@@ -294,13 +294,13 @@ mod tests {
         let tree = Tree::new("odd-topology");
         tree.write("cpu/cpu0/topology/core_cpus_list", "5-9");
         tree.write("cpu/cpu1/topology/core_cpus_list", "what");
-        let topology = Topology::read_below(&tree.0, &"0-1".parse().unwrap(), &[Level::Core]);
+        let topology = Topology::read_below(&tree.0, &"0-1".parse().unwrap(), &[CpuLevel::Core]);
         assert_eq!(texts(&topology.cores), ["0", "1"]);
     }
 
     #[test]
     fn this_machine_has_a_core() {
         let usable = CpuSet::of_this_thread().unwrap();
-        assert!(!Topology::read(&usable, &[Level::Core]).cores.is_empty());
+        assert!(!Topology::read(&usable, &[CpuLevel::Core]).cores.is_empty());
     }
 }

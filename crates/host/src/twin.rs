@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use landeck_memory::fork::end_child;
 
-use crate::guardian::{GuardianError, check_threads, fork_child};
+use crate::fork::{ForkError, fork_child};
 use crate::process::{signal_process, wait_for_end};
 
 /// A child of this process. Dropping this ends and reaps it.
@@ -18,9 +18,8 @@ impl Twin {
     /// can be blocked are blocked in it.
     ///
     /// # Errors
-    /// [`GuardianError`] if this process has several threads, or the kernel makes no child.
-    pub fn start(body: impl FnOnce()) -> Result<Self, GuardianError> {
-        check_threads()?;
+    /// [`ForkError`] if this process has several threads, or the kernel makes no child.
+    pub fn start(body: impl FnOnce()) -> Result<Self, ForkError> {
         match fork_child()? {
             Some(pid) => Ok(Self { pid }),
             None => {
@@ -53,6 +52,6 @@ mod tests {
     fn a_process_with_several_threads_has_no_twin() {
         // Tests run in threads of their own beside the first one.
         let error = Twin::start(|| {}).unwrap_err();
-        assert!(matches!(error, GuardianError::Threads(2..)), "{error}");
+        assert!(matches!(error, ForkError::Threads(2..)), "{error}");
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use landeck_engine::WaitError;
-use landeck_host::objects::ObjectError;
+use landeck_joining::objects::ObjectError;
 use landeck_memory::{GateError, NoMemory};
 
 use crate::GroupError;

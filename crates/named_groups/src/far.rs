@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use landeck_engine::peers::peer_of;
 use landeck_engine::{Engine, Shared, deadline_ns};
-use landeck_host::job_names;
-use landeck_host::objects::{Name, Object, ObjectError, ObjectKind};
+use landeck_joining::job_names;
+use landeck_joining::objects::{Name, Object, ObjectError, ObjectKind};
 use landeck_memory::system::now_ns;
 use landeck_memory::{Operation, SharedArea, WaitRecord, shared_area};
 use landeck_objects::group_log::{GroupLog, peers_of};

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use landeck_engine::Shared;
-use landeck_host::objects::{self, Name, Object, ObjectError, ObjectKind, Use, map};
+use landeck_joining::objects::{self, Name, Object, ObjectError, ObjectKind, Use, map};
 use landeck_memory::{Gate, Operation, SharedArea, ThreadMode, WaitRecord};
 use landeck_objects::group_log::{Aside, Claim, Claims, GroupLog, Passed, WaitsFor, peers_of};
 use landeck_protocols::service::{EntryWord, Outcome, Phase, State};

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use landeck_engine::{Engine, OperationId, deadline_ns};
-use landeck_host::objects::Use;
+use landeck_joining::objects::Use;
 use landeck_kernel::{Area, Peer, Started};
 use landeck_memory::{Buffer, Bytes, Operation, SlotState, WaitRecord};
 use landeck_objects::group_log::{Progress, WaitsFor};

@@ -10,7 +10,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use landeck_engine::{Engine, OperationId, Shared};
-use landeck_host::objects::{self, Name, ObjectError, ObjectKind};
+use landeck_joining::objects::{self, Name, ObjectError, ObjectKind};
 use landeck_kernel::{Area, Peer, Received, Started, Wanted};
 use landeck_memory::plain::bytes_of_mut;
 use landeck_memory::{Buffer, Operation, WaitRecord};

@@ -27,9 +27,9 @@ pub use thread::{THREAD_NAME_BYTES_MAX, ThreadError};
 // The causes that the errors below carry.
 pub use landeck_arithmetic::ReductionError;
 pub use landeck_collectives::GroupError as ClustersError;
-pub use landeck_host::attach::AttachError;
-pub use landeck_host::objects::ObjectError;
-pub use landeck_host::socket::{JoinError, PublishError};
+pub use landeck_joining::attach::AttachError;
+pub use landeck_joining::objects::ObjectError;
+pub use landeck_joining::socket::{JoinError, PublishError};
 pub use landeck_memory::heap::{HeapFull, LendError};
 pub use landeck_memory::shared_area::OutsideArea;
 pub use landeck_memory::{GateError, NoMemory, SegmentError};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 
-use landeck_host::objects::{self, Name, Object, ObjectError, ObjectKind};
+use landeck_joining::objects::{self, Name, Object, ObjectError, ObjectKind};
 use landeck_memory::Segment;
 
 use crate::job::Job;

@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use landeck_collectives::Settings;
-use landeck_host::address::connect_to_daemon;
-use landeck_host::attach::{self, Attachment};
-pub use landeck_host::attach::{Restarted, WayBack};
 use landeck_host::say::complain;
+use landeck_joining::address::connect_to_daemon;
+use landeck_joining::attach::{self, Attachment};
+pub use landeck_joining::attach::{Restarted, WayBack};
 use landeck_kernel::Peer;
 use landeck_memory::{Counters, GateError, Presence, ThreadMode, fork};
 use landeck_transports::Lanes;
@@ -348,7 +348,7 @@ fn connect_to_hosts(shared: &Shared) -> Result<()> {
 }
 
 /// The settings of a job that this process creates, shared by all its processes.
-fn settings() -> attach::Settings {
+fn settings() -> attach::ReadSettings {
     let (settings, trouble) = tuning::with_figures(settings::asked([])?);
     if let Some(trouble) = trouble {
         complain(format_args!("landeck: {trouble}"));

@@ -101,7 +101,7 @@ pub use job::{Job, Options, Restarted, WayBack};
 pub use landeck_channel::Peer;
 pub use landeck_channel::incast::Incast;
 pub use landeck_channel::tokens::{Priority, TokenWish};
-pub use landeck_host::objects::{NameError, ObjectError, ObjectKind};
+pub use landeck_joining::objects::{NameError, ObjectError, ObjectKind};
 pub use landeck_layout as layout;
 pub use landeck_memory::{Counters, NoMemory, Plain, ThreadMode};
 pub use landeck_objects::region::AccessError;

@@ -41,8 +41,8 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use landeck_host::job_names;
-use landeck_host::objects::{self, Name, Object, ObjectKind};
+use landeck_joining::job_names;
+use landeck_joining::objects::{self, Name, Object, ObjectKind};
 use landeck_kernel::{Area, Failure, Peer, Status, Wanted};
 use landeck_memory::{Buffer, Mark, Operation, WaitRecord};
 use landeck_wire::ProcessId;

@@ -17,8 +17,8 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use landeck_channel::Peer;
-use landeck_host::attach::AttachError;
-use landeck_host::socket::{self, AGENT_TIME, Joined};
+use landeck_joining::attach::AttachError;
+use landeck_joining::socket::{self, AGENT_TIME, Joined};
 use landeck_kernel::{Area, Wanted};
 use landeck_memory::plain::{bytes_of, bytes_of_mut};
 use landeck_memory::{Buffer, Plain, Presence, Segment};

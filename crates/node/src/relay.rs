@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use landeck_engine::Shared;
-use landeck_host::address::connect_to_daemon;
+use landeck_joining::address::connect_to_daemon;
 use landeck_kernel::Peer;
 use landeck_transports::lanes::relay::{RelayEnd, RelayStream};
 use landeck_wire::handover::{Handover, RELAY_LANE};

@@ -33,7 +33,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use landeck_host::objects::{self, Name, Object, ObjectKind, Use, map};
+use landeck_joining::objects::{self, Name, Object, ObjectKind, Use, map};
 use landeck_kernel::Peer;
 use landeck_memory::{GateError, Operation, SharedArea, WaitRecord, fork};
 use landeck_objects::semaphore::{SemaphoreWords, Take, UNITS_MAX};

@@ -27,7 +27,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use landeck_host::objects::{self, Name, Object, ObjectError, ObjectKind, Use, map};
+use landeck_joining::objects::{self, Name, Object, ObjectError, ObjectKind, Use, map};
 use landeck_memory::{Bytes, GateError, Plain, SharedArea};
 use landeck_wire::ProcessId;
 

@@ -1,7 +1,7 @@
 //! The layers below the API. They change without notice, in any version.
 //!
-//! They are for fronts (MPI, DECK), for the command `landeck`, for benchmarks, and for tests that
-//! inspect a job's memory or bring a network of their own. A program that needs any of it depends
+//! They are for fronts (MPI, DECK) and for tests that inspect a job's memory or bring a network of
+//! their own. A program that needs any of it depends
 //! on one exact version.
 
 use landeck_channel::{Channel, Peer, Traffic};
@@ -13,14 +13,11 @@ use crate::world::World;
 
 pub use landeck_arithmetic as arithmetic;
 pub use landeck_board as board;
-pub use landeck_channel as channel;
 pub use landeck_collectives as collectives;
-pub use landeck_diagnosis as diagnosis;
 pub use landeck_host as host;
-pub use landeck_machine as machine;
+pub use landeck_joining as joining;
 pub use landeck_memory as memory;
 pub use landeck_objects as objects;
-pub use landeck_wire as wire;
 
 /// The internals of a job: its memory, its networks, and worlds that are created without an
 /// agreement.

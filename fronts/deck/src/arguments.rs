@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use landeck::thread::THREAD_NAME_BYTES_MAX;
 use landeck::unstable::arithmetic::Operation;
-use landeck::unstable::host::objects::NAME_BYTES_MAX;
+use landeck::unstable::joining::objects::NAME_BYTES_MAX;
 use landeck_c_boundary::{StringError, pointer, string};
 
 use crate::errors;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use landeck::unstable::JobInternals;
-use landeck::unstable::host::attach::AttachError;
+use landeck::unstable::joining::attach::AttachError;
 use landeck::unstable::memory::abort::AbortClaim;
 use landeck::unstable::memory::remark::{CallName, name_calls};
 use landeck::unstable::memory::{Presence, fork};

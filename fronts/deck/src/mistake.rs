@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::fmt;
 
 use landeck::unstable::arithmetic::ReductionError;
-use landeck::unstable::host::attach::AttachError;
+use landeck::unstable::joining::attach::AttachError;
 use landeck::unstable::memory::GateError;
 use landeck::{
     Error, ErrorKind, GroupError, MailboxError, MessageError, NameError, ObjectError,

@@ -134,7 +134,7 @@ fn instead(text: &str, what_now: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck::unstable::host::objects::ObjectKind;
+    use landeck::unstable::joining::objects::ObjectKind;
 
     #[test]
     fn types_and_operations_have_the_names_of_deck() {

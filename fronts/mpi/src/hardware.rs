@@ -3,14 +3,14 @@
 use std::fs;
 
 use landeck::unstable::host::cpu_set::CpuSet;
-use landeck::unstable::host::topology::{Level, Topology};
+use landeck::unstable::host::topology::{CpuLevel, Topology};
 
 /// The standard's "hardware resource types" of this host, in the form that it recommends.
-const KINDS: [(&str, Level); 4] = [
-    ("hwloc://Core", Level::Core),
-    ("hwloc://L3Cache", Level::L3),
-    ("hwloc://NUMANode", Level::Numa),
-    ("hwloc://Package", Level::Package),
+const KINDS: [(&str, CpuLevel); 4] = [
+    ("hwloc://Core", CpuLevel::Core),
+    ("hwloc://L3Cache", CpuLevel::L3),
+    ("hwloc://NUMANode", CpuLevel::Numa),
+    ("hwloc://Package", CpuLevel::Package),
 ];
 /// The prefix of their names. MPI 4.0 showed them without it.
 const SCHEME: &str = "hwloc://";
@@ -28,7 +28,7 @@ pub(crate) fn single_of(name: &str) -> Option<u32> {
     single(level)
 }
 
-fn single(level: Level) -> Option<u32> {
+fn single(level: CpuLevel) -> Option<u32> {
     let bound = CpuSet::of_this_thread().ok()?;
     let online = fs::read_to_string("/sys/devices/system/cpu/online").ok()?.parse().ok()?;
     let topology = Topology::read(&online, &[level]);

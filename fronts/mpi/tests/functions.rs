@@ -47,6 +47,17 @@ fn all_functions_are_exported_under_both_names() {
 }
 
 #[test]
+fn the_library_has_no_launcher_in_it() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let output = Command::new("nm").arg("--defined-only").arg(library()).output().unwrap();
+    let symbols = String::from_utf8(output.stdout).unwrap();
+    let has = |package: &str| symbols.contains(package);
+    assert!(has("landeck_joining"), "a process joins its job");
+    let not_wanted = ["landeck_launch", "landeck_daemon", "landeck_machine", "landeck_diagnosis"];
+    assert_eq!(not_wanted.map(has), [false; 4], "{not_wanted:?}");
+}
+
+#[test]
 fn an_unsupported_function_says_so_to_the_error_handler() {
     let _watchdog = Watchdog::start(LIMIT);
     let names = described(&["unsupported"]);

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use landeck::unstable::host::say::say;
+use landeck_host::say::say;
 
 use crate::candidate::{ALL, Candidate, Places};
 use crate::launch;

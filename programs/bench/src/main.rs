@@ -37,7 +37,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
-use landeck::unstable::host::say::say;
+use landeck_host::say::say;
 
 use crate::candidate::{Candidate, Places};
 use crate::cluster::Cluster;
@@ -132,7 +132,7 @@ impl RunOptions {
 }
 
 fn main() -> ExitCode {
-    landeck::unstable::host::start_signals::take_over();
+    landeck_host::start_signals::take_over();
     let arguments = match CommandLine::try_parse() {
         Ok(arguments) => arguments,
         Err(error) if error.use_stderr() => {

@@ -53,7 +53,7 @@ pub(crate) enum Problem {
     #[error("{path} cannot be drawn: {error}. The values are in the .json file beside it.")]
     NotDrawn { path: PathBuf, error: String },
     #[error(transparent)]
-    NotSaid(#[from] landeck::unstable::host::say::SayError),
+    NotSaid(#[from] landeck_host::say::SayError),
     #[error(
         "valgrind is not installed, and it counts the instructions. Install it: apt-get install valgrind."
     )]

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use landeck::unstable::host::say::say;
+use landeck_host::say::say;
 use serde::Serialize;
 
 use crate::candidate::Candidate;

@@ -19,16 +19,16 @@ use crate::wishes::Wishes;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use landeck::settings;
-use landeck::unstable::diagnosis::Onlooker;
-use landeck::unstable::host::environment::Export;
-use landeck::unstable::host::guardian::OnFailure;
-use landeck::unstable::host::input::InputTo;
-use landeck::unstable::host::launch::{Explain, Explanation, Launch, Program, ServeGroups};
-use landeck::unstable::host::observe;
-use landeck::unstable::host::output::Tag;
-use landeck::unstable::host::placement::BindTo;
-use landeck::unstable::memory::JobName;
 use landeck::{Job, Options};
+use landeck_diagnosis::Onlooker;
+use landeck_host::environment::Export;
+use landeck_host::placement::BindTo;
+use landeck_joining::observe;
+use landeck_launch::guardian::OnFailure;
+use landeck_launch::input::InputTo;
+use landeck_launch::output::LineTag;
+use landeck_launch::request::{Explain, Explanation, Launch, ProgramRequest, ServeGroups};
+use landeck_memory::JobName;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -479,7 +479,7 @@ struct ProgramArguments {
 }
 
 impl JobArguments {
-    fn launch(self, programs: Vec<Program>) -> Launch {
+    fn launch(self, programs: Vec<ProgramRequest>) -> Launch {
         Launch {
             name: self.name,
             map_by: self.map_by.here,
@@ -487,9 +487,9 @@ impl JobArguments {
             report_bindings: self.report_bindings,
             dry_run: self.dry_run,
             tag: match self.tag {
-                None => Tag::None,
-                Some(TagWith::Rank) => Tag::Rank,
-                Some(TagWith::Host) => Tag::Host,
+                None => LineTag::None,
+                Some(TagWith::Rank) => LineTag::Rank,
+                Some(TagWith::Host) => LineTag::Host,
             },
             output_directory: self.output_dir,
             timeout: self.timeout,
@@ -507,16 +507,16 @@ impl JobArguments {
 }
 
 impl ProgramArguments {
-    fn read(self) -> Program {
+    fn read(self) -> ProgramRequest {
         let mut words = self.program.into_iter();
         let name = words.next().unwrap_or_default();
-        Program {
+        ProgramRequest {
             arguments: words.collect(),
             processes: self.processes,
             directory: self.directory,
             exports: self.exports,
             inherit: !self.env_none,
-            ..Program::new(name)
+            ..ProgramRequest::new(name)
         }
     }
 }
@@ -638,7 +638,7 @@ mod tests {
     fn options_stop_at_the_program() {
         let job = launch("-n 2 prog -n 5 -np 7 --tag --help -- x");
         let program = &job.programs[0];
-        assert_eq!((program.processes, job.tag), (Some(2), Tag::None));
+        assert_eq!((program.processes, job.tag), (Some(2), LineTag::None));
         assert_eq!(program.name, "prog");
         assert_eq!(program.arguments, ["-n", "5", "-np", "7", "--tag", "--help", "--", "x"]);
         assert_eq!(launch("-n 2 -- prog -x").programs[0].arguments, ["-x"]);
@@ -677,14 +677,14 @@ mod tests {
         assert_eq!(job.bind_to, Some(BindTo::Numa));
         assert_eq!(job.map_by, "l3:pe=2".parse().unwrap());
         assert!(job.report_bindings && job.dry_run && job.stacks && job.summary && job.is_hardened);
-        assert_eq!(job.tag, Tag::Host);
+        assert_eq!(job.tag, LineTag::Host);
         assert_eq!(job.output_directory, Some("out".into()));
         assert_eq!(job.timeout, Some(Duration::from_millis(1500)));
         assert_eq!(job.stdin, InputTo::All);
         assert_eq!(job.on_failure, OnFailure::Notify);
         assert_eq!(job.grace, Duration::from_secs(120));
         assert!(!job.programs[0].inherit);
-        assert_eq!(launch("--tag x").tag, Tag::Rank);
+        assert_eq!(launch("--tag x").tag, LineTag::Rank);
         assert_eq!(launch("--tag -- rank").programs[0].name, "rank");
         assert_eq!(launch("--tag ./rank").programs[0].name, "./rank");
         assert_eq!(launch("--tag=host rank").programs[0].name, "rank");

@@ -1,15 +1,15 @@
 //! The clusters of processes that are started on this machine, from their placement and the caches that `landeck run`
 //! would bind them to.
 
-use landeck::unstable::collectives::{Group, GroupError, Nearness, Place};
-use landeck::unstable::host::placement::{BindTo, MapBy, PlacementError};
-use landeck::unstable::host::plan::{caches_of, placement_here};
+use landeck_collectives::{Group, GroupError, Nearness, Place};
+use landeck_host::placement::{BindTo, MapBy, PlacementError};
+use landeck_launch::plan::{caches_of, placement_here};
 
 /// The processes cannot be placed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClustersError {
     #[error(transparent)]
-    Placement(#[from] PlacementError),
+    CpuPlacement(#[from] PlacementError),
     #[error(transparent)]
     Group(#[from] GroupError),
 }

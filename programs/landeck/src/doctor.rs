@@ -4,9 +4,9 @@ mod hosts;
 
 use crate::hosts::{HostsError, RshWords, command_words, ports, read_hostfile};
 use clap::Args;
-use landeck::unstable::host::examination::{Finding, Health, examine};
-use landeck::unstable::host::hosts_wish::PortRange;
-use landeck::unstable::host::say::{SayError, say};
+use landeck_host::say::{SayError, say};
+use landeck_launch::examination::{Health, HostFinding, examine};
+use landeck_launch::hosts_wish::PortRange;
 use serde_json::json;
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -71,7 +71,7 @@ impl DoctorArguments {
 }
 
 /// Tries to listen at each of these ports.
-fn free_ports(range: PortRange) -> Finding {
+fn free_ports(range: PortRange) -> HostFinding {
     let all = u32::from(range.last) - u32::from(range.first) + 1;
     let is_free = |port: &u16| TcpListener::bind(("0.0.0.0", *port)).is_ok();
     let free = (range.first..=range.last).filter(is_free).count();
@@ -80,12 +80,12 @@ fn free_ports(range: PortRange) -> Finding {
         0 => (Health::Wrong, "no daemon can listen there; give another --port-range"),
         _ => (Health::Good, "none"),
     };
-    Finding { subject: "ports", health, found, consequence: consequence.to_owned() }
+    HostFinding { subject: "ports", health, found, consequence: consequence.to_owned() }
 }
 
-fn as_text(findings: &[Finding]) -> String {
+fn as_text(findings: &[HostFinding]) -> String {
     let count = |health| findings.iter().filter(|finding| finding.health == health).count();
-    let lines = findings.iter().map(|Finding { subject, health, found, consequence }| {
+    let lines = findings.iter().map(|HostFinding { subject, health, found, consequence }| {
         let sign = match health {
             Health::Good => "    good",
             Health::Lacking => " lacking",
@@ -106,8 +106,8 @@ fn as_text(findings: &[Finding]) -> String {
     format!("{lines}{end}\n")
 }
 
-fn as_json(findings: &[Finding]) -> String {
-    let finding = |finding: &Finding| {
+fn as_json(findings: &[HostFinding]) -> String {
+    let finding = |finding: &HostFinding| {
         json!({
             "subject": finding.subject,
             "health": finding.health.as_str(),
@@ -122,9 +122,9 @@ fn as_json(findings: &[Finding]) -> String {
 mod tests {
     use super::*;
 
-    fn finding(health: Health) -> Finding {
+    fn finding(health: Health) -> HostFinding {
         let (found, consequence) = ("this".to_owned(), "that".to_owned());
-        Finding { subject: "thing", health, found, consequence }
+        HostFinding { subject: "thing", health, found, consequence }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::cli::{self, What};
 use crate::mpiexec;
 use clap_complete::{Generator, Shell};
 use clap_mangen::roff::{Roff, bold, roman};
-use landeck::unstable::host::file::make_directory;
+use landeck_host::file::make_directory;
 use std::fs;
 use std::io;
 use std::io::Write;

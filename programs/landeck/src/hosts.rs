@@ -5,19 +5,19 @@ use crate::values::{setting, shell_words, time, whole};
 use clap::builder::PossibleValuesParser;
 use clap::{ArgAction, Args, ValueEnum};
 use landeck::settings;
-use landeck::unstable::host::budget::PROCESSES_MAX;
-use landeck::unstable::host::hosts_wish::{
+use landeck_host::budget::PROCESSES_MAX;
+use landeck_host::placement::MapBy;
+use landeck_launch::hosts_wish::{
     HOST_TIMEOUT, HOST_TIMEOUT_RANGE, HostStart, HostsWish, IpNetwork, PortRange,
 };
-use landeck::unstable::host::launch::{LAUNCHER_FAILED, Launch};
-use landeck::unstable::host::placement::MapBy;
-use landeck::unstable::machine::host_list::{add_up, from_file, from_words, is_this_host, merge};
-use landeck::unstable::machine::placement::processes_of;
-use landeck::unstable::machine::{
+use landeck_launch::request::{LAUNCHER_FAILED, Launch};
+use landeck_machine::host_list::{add_up, from_file, from_words, is_this_host, merge};
+use landeck_machine::placement::processes_of;
+use landeck_machine::{
     AllocationError, BatchSystem, HostListError, HostPlacement, HostPlacementError, HostRequest,
     RANKS_MAX, RanksBy, allocation,
 };
-use landeck::unstable::wire::way::PathWish;
+use landeck_wire::way::PathWish;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -471,14 +471,12 @@ fn host_timeout(text: &str) -> Result<Duration, &'static str> {
 
 /// Parses a range of ports.
 pub(crate) fn ports(text: &str) -> Result<PortRange, String> {
-    text.parse()
-        .map_err(|error: landeck::unstable::host::hosts_wish::PortRangeError| error.to_string())
+    text.parse().map_err(|error: landeck_launch::hosts_wish::PortRangeError| error.to_string())
 }
 
 /// A value of `--incast`, which the processes read.
 fn network(text: &str) -> Result<IpNetwork, String> {
-    text.parse()
-        .map_err(|error: landeck::unstable::host::hosts_wish::IpNetworkError| error.to_string())
+    text.parse().map_err(|error: landeck_launch::hosts_wish::IpNetworkError| error.to_string())
 }
 
 #[cfg(test)]

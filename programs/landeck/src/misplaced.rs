@@ -1,7 +1,7 @@
 //! A word about options of `landeck run` that stand behind the program, where they are the program's own.
 
 use crate::hosts::HostsAsked;
-use landeck::unstable::host::launch::{Launch, Program};
+use landeck_launch::request::{Launch, ProgramRequest};
 use std::ffi::OsString;
 
 /// Options that name hosts, each with a value behind it.
@@ -40,7 +40,7 @@ pub(crate) fn note(line: &[OsString], launch: &Launch, hosts: &HostsAsked) -> Op
 }
 
 /// The words among a program's arguments that look like ours.
-fn misplaced(program: &Program, misses_hosts: bool) -> Vec<String> {
+fn misplaced(program: &ProgramRequest, misses_hosts: bool) -> Vec<String> {
     let words: Vec<_> = program.arguments.iter().map(|word| word.to_string_lossy()).collect();
     let is_number = |word: &str| word.parse::<u32>().is_ok();
     let pairs = words.windows(2).filter(|pair| {

@@ -4,12 +4,12 @@ use crate::clusters::{self, ClustersError};
 use crate::values::whole;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use landeck::unstable::collectives::preset::NAMES;
-use landeck::unstable::collectives::{
+use landeck_collectives::preset::NAMES;
+use landeck_collectives::{
     Drawing, Group, GroupError, Nearness, Operation, Order, Preset, PresetError, Task, Way,
 };
-use landeck::unstable::host::placement::{BindTo, MapBy};
-use landeck::unstable::host::say::{self, SayError};
+use landeck_host::placement::{BindTo, MapBy};
+use landeck_host::say::{self, SayError};
 use std::io;
 use std::path::{Path, PathBuf};
 

@@ -3,7 +3,7 @@
 use crate::mpiexec;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, Error};
-use landeck::unstable::host::program::is_near;
+use landeck_launch::program::is_near;
 use std::error::Error as _;
 use std::ffi::OsString;
 

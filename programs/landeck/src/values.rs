@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use landeck::settings;
-use landeck::unstable::host::report::thousands;
+use landeck_host::report::thousands;
 use std::time::Duration;
 
 /// The words before a line of output.

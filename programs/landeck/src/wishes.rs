@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 
 use landeck::settings::{self, SettingError};
-use landeck::unstable::collectives::Settings;
+use landeck_collectives::Settings;
 
 /// The variables for which options stand, with their values. They win over the environment.
 #[derive(Debug, Default, PartialEq, Eq)]

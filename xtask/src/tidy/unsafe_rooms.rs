@@ -12,6 +12,8 @@ const ROOMS: &[&str] = &[
     "crates/objects/",
     "crates/transports/",
     "crates/host/",
+    "crates/joining/",
+    "crates/launch/",
     "crates/arithmetic/",
     "crates/engine/",
     "crates/named_groups/",

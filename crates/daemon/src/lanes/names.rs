@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use landeck_host::job_names::pid_of_asker;
+use landeck_joining::job_names::pid_of_asker;
 use landeck_protocols::door::{ObjectAnswer, ObjectQuestion, Reply};
 use landeck_wire::{ControlMessage, SegmentId};
 

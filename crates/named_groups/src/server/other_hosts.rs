@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use landeck_engine::{Engine, Shared, deadline_ns};
-use landeck_host::job_names;
-use landeck_host::objects::{Name, ObjectError, ObjectKind};
+use landeck_joining::job_names;
+use landeck_joining::objects::{Name, ObjectError, ObjectKind};
 use landeck_kernel::{Area, Peer, Started};
 use landeck_memory::system::now_ns;
 use landeck_memory::{Buffer, Operation, WaitRecord};

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use landeck_engine::{Engine, WaitError, deadline_ns};
-use landeck_host::objects::{Name, ObjectError};
+use landeck_joining::objects::{Name, ObjectError};
 use landeck_memory::{Operation, WaitRecord};
 use landeck_named_groups::{GroupOptions, ServedBy};
 use landeck_wire::Slot;

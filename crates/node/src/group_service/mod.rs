@@ -59,7 +59,7 @@ mod operations;
 use std::sync::Arc;
 use std::time::Duration;
 
-use landeck_host::objects::{self, Name, ObjectError};
+use landeck_joining::objects::{self, Name, ObjectError};
 use landeck_kernel::Peer;
 use landeck_memory::Segment;
 use landeck_named_groups::{MembersView, Outgoing, Replica, Sender, TimeLimit, ViewedMember};

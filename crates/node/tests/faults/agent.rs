@@ -4,8 +4,8 @@ use std::os::unix::process::parent_id;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use landeck::unstable::host::objects::{self, Name, ObjectKind};
-use landeck::unstable::host::socket::{self, AGENT_TIME, ExchangeError};
+use landeck::unstable::joining::objects::{self, Name, ObjectKind};
+use landeck::unstable::joining::socket::{self, AGENT_TIME, ExchangeError};
 use landeck::{ErrorKind, Job, ObjectError};
 use rustix::process::{Pid, Signal, kill_process};
 

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use landeck::unstable::JobInternals;
-use landeck::unstable::host::objects::{self, Name, ObjectKind};
+use landeck::unstable::joining::objects::{self, Name, ObjectKind};
 use landeck::unstable::memory::SegmentPlan;
 use landeck::{
     Job, Mailbox, MailboxAddress, Message, Region, RegionAddress, RemoteRegion, Result, Semaphore,

@@ -1,7 +1,7 @@
 //! Messages and steps of a plan: what a time does not say. In a step everybody sends at most one
 //! message and receives at most one.
 
-use landeck::unstable::collectives::{Group, Operation, Preset, Task, Way, check, plans};
+use landeck_collectives::{Group, Operation, Preset, Task, Way, check, plans};
 use serde::Serialize;
 
 /// Of all plans of an operation together, counted by the prover.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use landeck::unstable::collectives::Operation;
+use landeck_collectives::Operation;
 
 use crate::candidate::{self, Candidate, Places};
 use crate::disturbance::{patiently, watched};

@@ -3,9 +3,9 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use landeck::unstable::memory::system::now_ns;
 use landeck::{Maximum, Result, Sum, World};
 use landeck_measure::Paged;
+use landeck_memory::system::now_ns;
 
 use crate::batches::Batches;
 use crate::{Bench, Measured};

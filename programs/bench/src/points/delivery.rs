@@ -6,8 +6,8 @@
 
 use std::time::Instant;
 
-use landeck::unstable::collectives::{Group, Operation, Preset};
 use landeck::{Maximum, World};
+use landeck_collectives::{Group, Operation, Preset};
 
 use crate::collective::{fill, holds, now_s};
 use crate::counting::print_messages;

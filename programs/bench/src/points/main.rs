@@ -59,8 +59,8 @@ mod words;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use landeck::unstable::memory::processors;
 use landeck::{GroupOptions, Job, Options, Progress};
+use landeck_memory::processors;
 
 use crate::collective::Operation;
 use crate::overlap::Share;
@@ -95,7 +95,7 @@ enum Trouble {
     #[error(transparent)]
     Landeck(#[from] landeck::Error),
     #[error(transparent)]
-    NotSaid(#[from] landeck::unstable::host::say::SayError),
+    NotSaid(#[from] landeck_host::say::SayError),
     #[error("{path} cannot be used: {error}")]
     NotUsed { path: std::path::PathBuf, error: std::io::Error },
 }

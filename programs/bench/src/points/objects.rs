@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use landeck::unstable::JobInternals;
-use landeck::unstable::memory::Tally;
 use landeck::{Any, Mailbox, Message, Outbox, RegionAddress, Result, World};
+use landeck_memory::Tally;
 
 use crate::batches::Batches;
 use crate::words::tags;

@@ -8,8 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use landeck::unstable::JobInternals;
-use landeck::unstable::host::say::say;
 use landeck::{Job, Options};
+use landeck_host::say::say;
 
 use crate::settings::Settings;
 use crate::words::{receive_word, send_word, tags};

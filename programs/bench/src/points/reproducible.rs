@@ -2,8 +2,8 @@
 //! chooses (over the board, where that is always so), and over messages, with and without it.
 
 use landeck::World;
-use landeck::unstable::collectives::Way;
-use landeck::unstable::collectives::architecture::{Butterfly, Ring};
+use landeck_collectives::Way;
+use landeck_collectives::architecture::{Butterfly, Ring};
 
 use crate::collective::{Blocks, Operation, measure_over};
 use crate::{Bench, Trouble};

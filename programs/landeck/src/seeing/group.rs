@@ -2,9 +2,9 @@
 
 use super::SeeingError;
 use clap::{Args, Subcommand};
-use landeck::unstable::host::observe;
-use landeck::unstable::host::say::say;
 use landeck::{Error, ErrorKind, Group, GroupError, GroupMember, GroupView, Job, Options};
+use landeck_host::say::say;
+use landeck_joining::observe;
 use std::process::ExitCode;
 use std::time::Duration;
 

@@ -6,12 +6,12 @@ pub(crate) mod rates;
 pub(crate) mod top;
 pub(crate) mod why;
 
-use landeck::unstable::diagnosis::picture::HostInPicture;
-use landeck::unstable::diagnosis::{Onlooker, Picture};
-use landeck::unstable::host::observe::{self, FindError, ObservedJob};
-use landeck::unstable::host::report::duration;
-use landeck::unstable::host::say::SayError;
-use landeck::unstable::memory::system::now_ns;
+use landeck_diagnosis::picture::HostInPicture;
+use landeck_diagnosis::{Onlooker, Picture};
+use landeck_host::report::duration;
+use landeck_host::say::SayError;
+use landeck_joining::observe::{self, FindError, ObservedJob};
+use landeck_memory::system::now_ns;
 use serde_json::json;
 use std::time::Duration;
 

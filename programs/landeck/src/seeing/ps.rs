@@ -2,13 +2,13 @@
 
 use super::{SeeingError, age, hosts_as_json, missing_hosts};
 use clap::Args;
-use landeck::unstable::diagnosis::picture::{Doing, Member};
-use landeck::unstable::diagnosis::{Onlooker, Picture};
-use landeck::unstable::host::observe::{self, ObservedJob};
-use landeck::unstable::host::report::duration;
-use landeck::unstable::host::say::say;
-use landeck::unstable::memory::system::now_ns;
-use landeck::unstable::memory::{JobState, SlotState};
+use landeck_diagnosis::picture::{Doing, Member};
+use landeck_diagnosis::{Onlooker, Picture};
+use landeck_host::report::duration;
+use landeck_host::say::say;
+use landeck_joining::observe::{self, ObservedJob};
+use landeck_memory::system::now_ns;
+use landeck_memory::{JobState, SlotState};
 use serde_json::json;
 use std::process::ExitCode;
 

@@ -1,10 +1,10 @@
 //! Rates of the processes of a job, from two pictures. Pure.
 
-use landeck::unstable::diagnosis::Picture;
-use landeck::unstable::diagnosis::host_picture::ObservedWait;
-use landeck::unstable::diagnosis::picture::{Doing, Member};
-use landeck::unstable::memory::{Counters, SlotState};
-use landeck::unstable::wire::ProcessId;
+use landeck_diagnosis::Picture;
+use landeck_diagnosis::host_picture::ObservedWait;
+use landeck_diagnosis::picture::{Doing, Member};
+use landeck_memory::{Counters, SlotState};
+use landeck_wire::ProcessId;
 
 /// The activity of one process between two pictures.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -83,10 +83,10 @@ fn given(counters: Counters) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck::unstable::diagnosis::{HostPicture, Role};
-    use landeck::unstable::host::process_figures::{Activity, ProcessFigures};
-    use landeck::unstable::memory::{Operation, SlotRecord};
-    use landeck::unstable::wire::{Incarnation, SegmentId, Slot};
+    use landeck_diagnosis::{HostPicture, Role};
+    use landeck_host::process_figures::{Activity, ProcessFigures};
+    use landeck_memory::{Operation, SlotRecord};
+    use landeck_wire::{Incarnation, SegmentId, Slot};
     use std::time::Duration;
 
     fn picture(at_ns: u64, counters: Counters, computed: Duration, wait: ObservedWait) -> Picture {

@@ -3,11 +3,11 @@
 use super::rates::{Row, rows};
 use super::{SeeingError, age, onlooker, pause};
 use clap::Args;
-use landeck::unstable::diagnosis::picture::Doing;
-use landeck::unstable::diagnosis::{Names, Onlooker, Picture, report};
-use landeck::unstable::host::report::decimal_size;
-use landeck::unstable::host::say::say;
-use landeck::unstable::memory::{Operation, SlotState};
+use landeck_diagnosis::picture::Doing;
+use landeck_diagnosis::{Names, Onlooker, Picture, report};
+use landeck_host::report::decimal_size;
+use landeck_host::say::say;
+use landeck_memory::{Operation, SlotState};
 use ratatui::Frame;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use ratatui::layout::{Alignment, Constraint, Layout};

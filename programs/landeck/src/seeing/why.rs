@@ -2,11 +2,11 @@
 
 use super::{SeeingError, age, hosts_as_json, onlooker};
 use clap::Args;
-use landeck::unstable::diagnosis::report::LaneLine;
-use landeck::unstable::diagnosis::{Member, Onlooker, Picture, Report};
-use landeck::unstable::host::say::say;
-use landeck::unstable::host::stacks;
-use landeck::unstable::memory::SlotState;
+use landeck_diagnosis::report::LaneLine;
+use landeck_diagnosis::{Member, Onlooker, Picture, Report};
+use landeck_host::say::say;
+use landeck_launch::stacks;
+use landeck_memory::SlotState;
 use serde_json::json;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};

@@ -332,7 +332,7 @@ fn moved_text(moved_ps: u64, has_any: bool) -> String {
 mod tests {
     use super::*;
     use crate::tune::Share;
-    use landeck::unstable::collectives::{Calibration, CostParameters};
+    use landeck_collectives::{Calibration, CostParameters};
 
     fn study(along: Along, places: Vec<u64>) -> Study {
         let series = ["flat", "board"].map(|name| Series::new(name.parse().unwrap(), None));

@@ -1,14 +1,14 @@
 //! Measures operations on this host or several, in processes that `landeck run` starts.
 
 use clap::Args;
-use landeck::unstable::collectives::architecture::Butterfly;
-use landeck::unstable::collectives::{Group, Operation, Preset, Way};
-use landeck::unstable::host::say::say;
-use landeck::unstable::memory::system::now_ns;
 use landeck::{Job, Maximum, Minimum, Result, Sum, World};
+use landeck_collectives::architecture::Butterfly;
+use landeck_collectives::{Group, Operation, Preset, Way};
+use landeck_host::say::say;
 use landeck_measure::clock::{each_ps, look_ps};
 use landeck_measure::processors::allowed;
 use landeck_measure::{Paged, least};
+use landeck_memory::system::now_ns;
 use std::io;
 
 use super::study::{Series, calls_in_a_batch};

@@ -23,10 +23,10 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use compare::{LAUNCHES, Passes, line_ps_now};
 use landeck::tuning::{self, TuningError};
-use landeck::unstable::collectives::preset::NAMES;
-use landeck::unstable::collectives::{Calibration, CostParameters, Operation, Preset, Task};
-use landeck::unstable::host::file::{self, read_within};
-use landeck::unstable::host::say::{self, SayError, complain};
+use landeck_collectives::preset::NAMES;
+use landeck_collectives::{Calibration, CostParameters, Operation, Preset, Task};
+use landeck_host::file::{self, read_within};
+use landeck_host::say::{self, SayError, complain};
 use landeck_simulator::platform::{Host, library};
 use landeck_simulator::{
     Calls, Death, Faults, Placement, Platform, PlatformError, Setting, SimulationError, Work,

@@ -3,7 +3,7 @@
 //!
 //! Its figures are lost; the text says what they showed. The sizes between 4 B and 40,000 B are ours.
 
-use landeck::unstable::collectives::Preset;
+use landeck_collectives::Preset;
 
 use super::study::{Along, Series, Study};
 use super::table;

@@ -1,6 +1,6 @@
 //! Lists and ranges of numbers on the command line: `24,48,96`, `4..40K`.
 
-use landeck::unstable::host::report::thousands;
+use landeck_host::report::thousands;
 use std::fmt;
 use std::num::IntErrorKind;
 use std::str::FromStr;

@@ -1,7 +1,7 @@
 //! A study: an operation simulated with several architectures, along the sizes of data or the numbers of processes.
 
-use landeck::unstable::collectives::architecture::Butterfly;
-use landeck::unstable::collectives::{Group, Operation, Preset, Task, Way};
+use landeck_collectives::architecture::Butterfly;
+use landeck_collectives::{Group, Operation, Preset, Task, Way};
 use landeck_simulator::{
     Calls, Faults, Placement, Platform, Progress, Setting, SimulationError, Work, run,
 };

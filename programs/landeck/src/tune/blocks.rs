@@ -3,8 +3,8 @@
 //! The data are written before each operation and read after it, as programs do ([`super::one_copy`] says why).
 
 use super::instruments::{report, share_of};
-use landeck::unstable::collectives::{BoardStyle, CostParameters, Operation, Way};
 use landeck::{Result, Sum, World};
+use landeck_collectives::{BoardStyle, CostParameters, Operation, Way};
 use std::hint::black_box;
 use std::time::Instant;
 

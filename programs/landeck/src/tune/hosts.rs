@@ -6,11 +6,11 @@
 use super::instruments::{TAG, job};
 use super::{JOB_S, TuneError};
 use landeck::unstable::JobInternals;
-use landeck::unstable::collectives::{Link, Settings};
-use landeck::unstable::host::say::say;
-use landeck::unstable::memory::Segment;
-use landeck::unstable::memory::plan::LINK_HOSTS_MAX;
 use landeck::{Job, Result, World};
+use landeck_collectives::{Link, Settings};
+use landeck_host::say::say;
+use landeck_memory::Segment;
+use landeck_memory::plan::LINK_HOSTS_MAX;
 use std::path::PathBuf;
 use std::process::Stdio;
 
@@ -163,7 +163,7 @@ fn links_text(segment: &Segment, ranks: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck::unstable::memory::{FarRecord, JobName, SegmentPlan};
+    use landeck_memory::{FarRecord, JobName, SegmentPlan};
 
     #[test]
     fn links_that_were_not_measured_are_marked() {

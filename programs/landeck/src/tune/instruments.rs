@@ -1,7 +1,7 @@
 //! Tools of measurements in the processes of a job: the job itself, round trips, what all members found, what rank 0 says.
 
-use landeck::unstable::host::say::say;
 use landeck::{Plain, Result, Tag, World};
+use landeck_host::say::say;
 use landeck_measure::{least, median};
 use std::io;
 use std::process::{Command, Output, Stdio};

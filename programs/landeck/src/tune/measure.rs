@@ -8,16 +8,14 @@ use super::instruments::{TAG, report, round_trip, usual, usual_of_all};
 use super::probe::{self, Pages};
 use super::share::Begun;
 use clap::ValueEnum;
-use landeck::unstable::collectives::architecture::{Butterfly, Flat};
-use landeck::unstable::collectives::calibration::{
-    CELL_MESSAGE_BYTES, FAR_BYTES, MESSAGE_BYTES, named,
-};
-use landeck::unstable::collectives::{BoardStyle, Way};
-use landeck::unstable::memory::Bytes;
 use landeck::{Job, Result, Sum, World};
+use landeck_collectives::architecture::{Butterfly, Flat};
+use landeck_collectives::calibration::{CELL_MESSAGE_BYTES, FAR_BYTES, MESSAGE_BYTES, named};
+use landeck_collectives::{BoardStyle, Way};
 use landeck_measure::clock::{each_ps, look_ps, since_ps};
 use landeck_measure::processors::allowed;
 use landeck_measure::{Paged, least};
+use landeck_memory::Bytes;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 

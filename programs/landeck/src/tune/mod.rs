@@ -28,19 +28,19 @@ use instruments::{job, said_by};
 use landeck::OneCopy;
 use landeck::settings::{self, SettingError};
 use landeck::tuning::{self, TuningError};
-use landeck::unstable::collectives::calibration::{CROWDS, LIGHT_STEP_PS};
-use landeck::unstable::collectives::{
+use landeck_collectives::calibration::{CROWDS, LIGHT_STEP_PS};
+use landeck_collectives::{
     Calibration, CostParameters, Facts, Group, Links, Settings, Table, Unit,
 };
-use landeck::unstable::host;
-use landeck::unstable::host::placement::MapBy;
-use landeck::unstable::host::probed::Finding;
-use landeck::unstable::host::say::{SayError, complain, say};
-use landeck::unstable::memory::SegmentPlan;
-use landeck::unstable::wire::way::{OneCopyFrom, OneCopySource};
+use landeck_host as host;
+use landeck_host::placement::MapBy;
+use landeck_host::probed::Finding;
+use landeck_host::say::{SayError, complain, say};
 use landeck_measure::line::half_round_trip_ps;
 use landeck_measure::processors::{allowed, first_two, keeping_place, pin};
+use landeck_memory::SegmentPlan;
 use landeck_simulator::PlatformError;
+use landeck_wire::way::{OneCopyFrom, OneCopySource};
 use measure::Subject;
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
@@ -152,7 +152,7 @@ pub(crate) fn show(processes: Option<u32>, wishes: &Wishes) -> Result<(), TuneEr
     };
     text += &figures_text(&settings.figures);
     text += &one_copy_text(tuning::one_copy(settings.figures), tuning::finding());
-    let processors = landeck::unstable::memory::processors::usable();
+    let processors = landeck_memory::processors::usable();
     let processes = processes.unwrap_or(processors);
     text += &format!(
         "\n{processes} processes on {processors} processors; sizes of what each member has for another \
@@ -350,7 +350,7 @@ fn round(bar: &ProgressBar) -> Result<Found, TuneError> {
 
 /// Measures each part once, without the differences of [`parts_of`].
 fn all_parts(bar: &ProgressBar) -> Result<Found, TuneError> {
-    let processors = u64::from(landeck::unstable::memory::processors::usable());
+    let processors = u64::from(landeck_memory::processors::usable());
     let usual = CostParameters::default();
     let cache_kib = host::cpu_set::CpuSet::of_this_thread()
         .ok()
@@ -561,7 +561,7 @@ mod tests {
         let group = clusters::here(4, MapBy::default(), None, settings.nearness).unwrap();
         let facts = facts_here(group, (4, 2), u64::MAX, settings);
         let text = Table::new(facts).to_string();
-        for operation in landeck::unstable::collectives::Operation::ALL {
+        for operation in landeck_collectives::Operation::ALL {
             assert!(text.contains(operation.as_str()), "{operation}: {text}");
         }
     }

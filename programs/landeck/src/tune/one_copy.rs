@@ -4,8 +4,8 @@
 //! reader's cache, which makes one copy look up to three times as fast.
 
 use super::instruments::{TAG, share_of};
-use landeck::unstable::collectives::CostParameters;
 use landeck::{OneCopy, Result, World};
+use landeck_collectives::CostParameters;
 use landeck_measure::Paged;
 use std::hint::black_box;
 use std::time::Instant;

@@ -2,12 +2,12 @@
 //!
 //! Each is the least of some batches, since disturbances only make it longer.
 
-use landeck::unstable::arithmetic::{Element, Operation, Reduction};
-use landeck::unstable::collectives::calibration::{ROTATION_BYTES, named};
-use landeck::unstable::memory::Bytes;
+use landeck_arithmetic::{Element, Operation, Reduction};
+use landeck_collectives::calibration::{ROTATION_BYTES, named};
 use landeck_measure::clock::{look_ps, since_ps};
 use landeck_measure::processors::pin;
 use landeck_measure::{PAGE_BYTES, Paged, least};
+use landeck_memory::Bytes;
 use std::hint::black_box;
 use std::iter;
 use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};

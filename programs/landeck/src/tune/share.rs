@@ -3,9 +3,9 @@
 //! A measurement never rests until it is done. Missing time went to other programs or a virtual machine's host, or a
 //! container has a limit. A process switch then takes until the others have had their turn, which is milliseconds.
 
-use landeck::unstable::memory::system;
 use landeck::{Result, Sum, World};
 use landeck_measure::clock;
+use landeck_memory::system;
 
 /// A share of the processors' time, in permille.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,10 +3,10 @@
 use super::*;
 use landeck::Tag;
 use landeck::unstable::JobInternals;
-use landeck::unstable::collectives::cost_parameters::CostParameters;
-use landeck::unstable::collectives::record::Record;
-use landeck::unstable::collectives::{Calibration, Settings};
-use landeck::unstable::host::figures;
+use landeck_collectives::cost_parameters::CostParameters;
+use landeck_collectives::record::Record;
+use landeck_collectives::{Calibration, Settings};
+use landeck_host::figures;
 use landeck_testing::hosts::{Hosts, Wish};
 use landeck_testing::program::build;
 

@@ -1,11 +1,11 @@
 //! `landeck why`: a test for each way to get stuck.
 
 use super::*;
-use landeck::unstable::collectives::Calibration;
-use landeck::unstable::collectives::cost_parameters::CostParameters;
-use landeck::unstable::collectives::record::Record;
-use landeck::unstable::host::probed;
 use landeck::{Any, Sum, Tag};
+use landeck_collectives::Calibration;
+use landeck_collectives::cost_parameters::CostParameters;
+use landeck_collectives::record::Record;
+use landeck_host::probed;
 
 #[test]
 fn two_that_receive_from_each_other() {
@@ -38,7 +38,7 @@ fn a_send_in_one_copy_says_which_source_has_decided() {
     let usual = CostParameters { one_copy_from_kib: 64, ..CostParameters::default() };
     let tuned = CostParameters { line_ps: usual.line_ps + 1, ..usual };
     let kept = Record {
-        machine: landeck::unstable::host::figures::machine(),
+        machine: landeck_host::figures::machine(),
         figures: tuned,
         details: Calibration::of(&tuned),
     };

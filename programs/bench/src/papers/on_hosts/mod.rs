@@ -14,7 +14,7 @@ mod tables;
 use std::process::Command;
 use std::rc::Rc;
 
-use landeck::unstable::host::say::say;
+use landeck_host::say::say;
 
 use super::grid::Study;
 use super::measure;

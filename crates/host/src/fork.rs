@@ -1,0 +1,55 @@
+//! Forks this process, which must have one thread.
+
+use std::io;
+use std::os::unix::fs::MetadataExt;
+
+use crate::process;
+
+/// The reason why this process cannot be forked.
+#[derive(Debug, thiserror::Error)]
+pub enum ForkError {
+    /// The process has several threads: the child would inherit their locks.
+    #[error("this process has {0} threads; it can be forked only before it starts any")]
+    Threads(u64),
+    /// The kernel allows no more processes.
+    #[error(
+        "{0}. Is there a limit of processes (ulimit -u, pids.max of the control group)? Raise it, or end \
+         other processes"
+    )]
+    Refused(io::Error),
+}
+
+/// Checks that this process may fork: with several threads, the child would inherit their locks.
+///
+/// # Errors
+/// [`ForkError::Threads`].
+pub fn check_threads() -> Result<(), ForkError> {
+    match thread_count() {
+        0 | 1 => Ok(()),
+        threads => Err(ForkError::Threads(threads)),
+    }
+}
+
+/// Forks this process with all signals blocked in the child; `None` in the child, and the child's PID in the parent.
+///
+/// # Errors
+/// [`ForkError`] if there is no child.
+pub fn fork_child() -> Result<Option<u32>, ForkError> {
+    check_threads()?;
+    let mask = process::block_all_signals().map_err(ForkError::Refused)?;
+    // SAFETY: this process has one thread, so no other thread can hold a lock in the child's copy of memory.
+    match unsafe { libc::fork() } {
+        0 => Ok(None),
+        pid => {
+            let error = io::Error::last_os_error();
+            process::restore_signals(&mask);
+            u32::try_from(pid).map(Some).map_err(|_| ForkError::Refused(error))
+        }
+    }
+}
+
+/// The number of threads of this process; one if that cannot be found out.
+fn thread_count() -> u64 {
+    // The links of a directory are itself, its name, and its subdirectories.
+    std::fs::metadata("/proc/self/task").map_or(1, |folder| folder.nlink().saturating_sub(2))
+}

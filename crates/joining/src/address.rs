@@ -1,0 +1,147 @@
+//! The addresses of the sockets of this user's agents, and how to listen at them and connect to them.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use landeck_protocols::door::Name;
+use landeck_wire::SegmentId;
+use rustix::fs::{Mode, OFlags};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
+};
+
+use crate::peer;
+
+/// The address of a socket of this user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// An abstract name, which is no file.
+    Abstract(String),
+    /// A file, which another network namespace, such as a container's, can reach too.
+    File(PathBuf),
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Abstract(name) => formatter.write_str(name),
+            Self::File(path) => write!(formatter, "{}", path.display()),
+        }
+    }
+}
+
+impl Address {
+    /// The address of the agent of the job with this segment.
+    pub fn of_job(host: SegmentId) -> Self {
+        Self::Abstract(format!("landeck-{}-{host}", own_uid()))
+    }
+
+    /// The address at which a process listens for a name that it has published.
+    pub(crate) fn of_public_name(name: &Name) -> Self {
+        Self::Abstract(format!("landeck-{}-name-{}", own_uid(), name.as_str()))
+    }
+
+    /// The address at which a daemon listens for the processes of a segment.
+    pub(crate) fn of_daemon(segment: SegmentId) -> Self {
+        Self::Abstract(format!("landeckd-{}-{segment}", own_uid()))
+    }
+
+    /// A socket that listens here and never blocks.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn listen(&self) -> io::Result<OwnedFd> {
+        const BACKLOG: i32 = 64;
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        self.with_socket_address(|address| Ok(bind(&socket, address)?))?;
+        listen(&socket, BACKLOG)?;
+        Ok(socket)
+    }
+
+    /// Calls with the address in the kernel's form. A path that is too long for that form is reached by the descriptor
+    /// of its directory.
+    fn with_socket_address<T>(
+        &self,
+        call: impl FnOnce(&SocketAddrUnix) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let path = match self {
+            Self::Abstract(name) => {
+                return call(&SocketAddrUnix::new_abstract_name(name.as_bytes())?);
+            }
+            Self::File(path) => path,
+        };
+        if let Ok(address) = SocketAddrUnix::new(path) {
+            return call(&address);
+        }
+        let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = rustix::fs::open(directory, flags, Mode::empty())?;
+        let short = Path::new("/proc/self/fd").join(directory.as_raw_fd().to_string()).join(name);
+        call(&SocketAddrUnix::new(&short)?)
+    }
+}
+
+/// The user ID as which this process acts.
+pub(crate) fn own_uid() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// Connects to the daemon of this user that opens the lanes of a segment's processes.
+///
+/// # Errors
+/// The kernel's error; [`io::ErrorKind::PermissionDenied`] if a process of another user listens there.
+pub fn connect_to_daemon(segment: SegmentId) -> io::Result<OwnedFd> {
+    /// The time in which a daemon accepts the processes of a host, which all come at once.
+    const ACCEPT_TIME: Duration = Duration::from_secs(30);
+    let connection = dial(&Address::of_daemon(segment), Instant::now() + ACCEPT_TIME)?;
+    match peer::credentials(&connection)? {
+        (user, _) if user == own_uid() => Ok(connection),
+        _ => Err(io::ErrorKind::PermissionDenied.into()),
+    }
+}
+
+/// Whether a process listens there. If that cannot be found out, the answer is yes.
+pub fn is_listened_to(address: &Address) -> bool {
+    const MOMENT: Duration = Duration::from_millis(100);
+    let outcome = dial(address, Instant::now() + MOMENT);
+    !outcome.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+}
+
+/// Connects to the process that listens there; fails with the kind `TimedOut` at `give_up`.
+pub(crate) fn dial(address: &Address, give_up: Instant) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC;
+    let connection = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    address.with_socket_address(|address| {
+        uninterrupted(|| {
+            // For a Unix socket this also limits the wait for room in the listener's queue.
+            set_socket_timeout(&connection, Timeout::Send, Some(remaining(give_up)?))?;
+            Ok(connect(&connection, address)?)
+        })
+    })?;
+    Ok(connection)
+}
+
+/// The time that is left; never zero, which would mean no limit.
+pub(crate) fn remaining(give_up: Instant) -> io::Result<Duration> {
+    match give_up.saturating_duration_since(Instant::now()) {
+        Duration::ZERO => Err(io::ErrorKind::TimedOut.into()),
+        left => Ok(left.max(Duration::from_micros(1))),
+    }
+}
+
+/// Repeats an attempt as long as signals interrupt it.
+pub(crate) fn uninterrupted<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match attempt() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            outcome => return outcome,
+        }
+    }
+}

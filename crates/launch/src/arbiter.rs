@@ -1,0 +1,143 @@
+//! The arbiter of a job on several hosts, as the launcher has it: a daemon of its own, and the stream to it.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use landeck_machine::HostRequest;
+use rustix::event::epoll::EventFlags;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::hosts_wish::{HostStart, HostsWish};
+use crate::messages::{ArbiterReport, HostsRequest, MachineOptions, ToArbiter};
+use crate::remote_start::{StartTool, StartWay, find_daemon};
+use crate::request::{LaunchError, system};
+use crate::spec::JobSpec;
+use crate::watch::Watch;
+use landeck_host::message_stream::MessageStream;
+
+/// How long the arbiter has to end after the job.
+const END_TIME: Duration = Duration::from_secs(5);
+
+/// The arbiter of a job.
+pub(crate) struct Arbiter {
+    stream: MessageStream<ArbiterReport, ToArbiter>,
+    process: Child,
+    watched: EventFlags,
+}
+
+impl Arbiter {
+    /// Starts the arbiter, and asks it for a job.
+    pub(crate) fn start(spec: JobSpec, wish: &HostsWish) -> Result<Self, LaunchError> {
+        let way = way_of(wish)?;
+        let (socket, process) = start_arbiter(&way.daemon)?;
+        let mut stream = MessageStream::new(socket).map_err(system("talk to the arbiter"))?;
+        let options = options_of(wish);
+        stream.send(&ToArbiter::Start(Box::new(HostsRequest { spec, way, options })));
+        Ok(Self { stream, process, watched: EventFlags::empty() })
+    }
+
+    pub(crate) fn send(&mut self, message: &ToArbiter) {
+        self.stream.send(message);
+    }
+
+    /// Sends and reads what is possible without waiting.
+    pub(crate) fn move_on(&mut self) {
+        self.stream.flush();
+        self.stream.read();
+    }
+
+    /// The next report that has come.
+    pub(crate) fn take_report(&mut self) -> Option<ArbiterReport> {
+        self.stream.take_next()
+    }
+
+    /// Whether the arbiter has ended, or says what cannot be understood.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.stream.has_ended()
+    }
+
+    /// Watches the stream, under this name.
+    pub(crate) fn watch(&mut self, watch: &mut Watch, name: u64) -> std::io::Result<()> {
+        let room = if self.stream.has_unsent() { EventFlags::OUT } else { EventFlags::empty() };
+        let wanted = EventFlags::IN | room;
+        if wanted != self.watched {
+            self.unwatch(watch, name);
+            watch.set(name, &self.stream.descriptor(), wanted)?;
+            self.watched = wanted;
+        }
+        Ok(())
+    }
+
+    /// Watches the stream no longer.
+    pub(crate) fn unwatch(&mut self, watch: &mut Watch, name: u64) {
+        watch.clear(name, &self.stream.descriptor());
+        self.watched = EventFlags::empty();
+    }
+
+    /// Waits for the arbiter to end, which it does when the conversation ends.
+    pub(crate) fn end(self) {
+        let Self { stream, mut process, .. } = self;
+        drop(stream);
+        let descriptor = pidfd_open(Pid::from_child(&process), PidfdFlags::empty());
+        let has_ended = descriptor.is_ok_and(|descriptor| {
+            let time = Timespec::try_from(END_TIME).ok();
+            matches!(poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], time.as_ref()), Ok(1))
+        });
+        if !has_ended {
+            // Its guardian server and all trunks end with it.
+            let _ = process.kill();
+        }
+        let _ = process.wait();
+    }
+}
+
+/// How the daemons of other hosts are started.
+fn way_of(wish: &HostsWish) -> Result<StartWay, LaunchError> {
+    let own = std::env::current_exe().ok();
+    let folder = own.and_then(|own| own.parent().map(PathBuf::from));
+    let daemon = find_daemon().ok_or(LaunchError::NoDaemon { folder })?;
+    let tool = match wish.start {
+        HostStart::Ssh if wish.rsh == ["ssh"] => StartTool::Ssh,
+        HostStart::Ssh => StartTool::Rsh(wish.rsh.clone()),
+        HostStart::Slurm => StartTool::Srun,
+        HostStart::ByHand => StartTool::ByHand,
+    };
+    let mut arguments = Vec::new();
+    if let Some(ports) = wish.ports {
+        arguments.extend(["--port-range".to_owned(), ports.to_string()]);
+    }
+    for network in &wish.networks {
+        arguments.extend(["--network".to_owned(), network.to_string()]);
+    }
+    let login = |host: &HostRequest| Some((host.name.clone(), host.login.clone()?));
+    let logins = wish.list.iter().filter_map(login).collect();
+    Ok(StartWay { tool, daemon, prefix: wish.remote_prefix.clone(), arguments, logins })
+}
+
+/// The wishes that all daemons must know.
+fn options_of(wish: &HostsWish) -> MachineOptions {
+    MachineOptions {
+        host_timeout_ms: u64::try_from(wish.host_timeout.as_millis()).unwrap_or(u64::MAX),
+        is_plain: wish.is_plain,
+        ports: wish.ports.map(|ports| (ports.first, ports.last)),
+        networks: wish.networks.iter().map(|network| (network.address, network.bits)).collect(),
+    }
+}
+
+/// Starts the arbiter, which finds its end of the conversation in its standard input.
+fn start_arbiter(daemon: &Path) -> Result<(OwnedFd, Child), LaunchError> {
+    let fail = system("talk to the arbiter");
+    let (ours, theirs) =
+        socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+            .map_err(|errno| fail(errno.into()))?;
+    let mut command = Command::new(daemon);
+    command.args(["--role", "arbiter"]).stdin(Stdio::from(theirs)).stdout(Stdio::null());
+    // Keys pressed at the terminal must not signal the arbiter.
+    let arbiter = command.process_group(0).spawn().map_err(system("start landeckd"))?;
+    Ok((ours, arbiter))
+}

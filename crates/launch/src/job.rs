@@ -1,0 +1,698 @@
+//! A running job: one loop over all its events, in the launcher's first thread.
+//!
+//! The loop serves one part, if this host has the whole job, or else the arbiter, which conducts the parts of all hosts.
+//! Both report the same events and obey the same commands.
+
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use landeck_machine::{HostRequest, RankPlace};
+use landeck_wire::{HostNumber, JobId, SegmentId};
+use rustix::event::epoll::EventFlags;
+
+use crate::arbiter::Arbiter;
+use crate::input::{InputTo, Origin};
+use crate::messages::{ArbiterReport, PartCommand, PartEvent, Whereabouts};
+use crate::output::{JobOutput, Stream};
+use crate::output_files::{make_directory, open_output_file};
+use crate::part::{HostPart, OwnStreams, STACKS_MAX};
+use crate::parts::{PARTS, Parts};
+use crate::plan::{LaunchPlan, PlannedProgram};
+use crate::record::Record;
+use crate::request::{
+    Explanation, LAUNCHER_FAILED, Launch, LaunchError, ServeGroups, TIMED_OUT, system,
+};
+use crate::spec::{HostSpec, JobSpec, RankSpec};
+use crate::watch::Watch;
+use crate::witness::Happened;
+use landeck_host::budget::make_room_for_descriptors;
+use landeck_host::say::{complain, say};
+use landeck_host::signals::{self, CaughtSignals, Reaction, SignalConduct};
+use landeck_host::start_signals;
+use landeck_joining::address::{Address, is_listened_to};
+
+/// The names of watched descriptors, below those of parts.
+const SIGNALS: u64 = 0;
+const STDIN: u64 = 1;
+const SINKS: u64 = 1 << 32;
+
+/// How long hosts have to say where their processes are.
+const PLACES_TIME: Duration = Duration::from_secs(5);
+/// The output streams of a process, by their numbers.
+const STREAMS: [Stream; 2] = [Stream::Output, Stream::Error];
+
+impl Launch {
+    /// Starts the job, runs it to its end and returns its exit code. That is the code of the process that failed first
+    /// (128 and the signal, if one killed it), 124 after a timeout, 125 if nothing failed but output is lost, else 0.
+    ///
+    /// Call this while the process has one thread. Its signals are caught from then on.
+    ///
+    /// # Errors
+    /// If no such job is possible; nothing was started in that case. A process that cannot be started is part of the
+    /// job's end.
+    pub fn run(&self) -> Result<u8, LaunchError> {
+        let plan = LaunchPlan::new(self)?;
+        let processes = plan.processes();
+        if let InputTo::Rank(rank) = self.stdin
+            && rank >= processes
+        {
+            return Err(LaunchError::StdinRank { rank, processes });
+        }
+        if self.dry_run {
+            say(&plan.text())?;
+            return Ok(0);
+        }
+        if self.serves_groups.is_some() && self.hosts.is_some() {
+            return Err(LaunchError::ServeGroups);
+        }
+        self.output_directory.as_deref().map_or(Ok(()), make_directory)?;
+        let (stdout, stderr) = own_streams().map_err(system("use its own standard output"))?;
+        let output = JobOutput::new(processes as usize, stdout, stderr);
+        let spec = self.spec(&plan, output.is_merged())?;
+        match &self.hosts {
+            None => self.run_here(&plan, output, spec),
+            Some(wish) => {
+                let parts = Parts::Arbiter(Arbiter::start(spec, wish)?);
+                Job::new(self, &plan.programs, parts, output, self.stdin != InputTo::None)?.run()
+            }
+        }
+    }
+
+    /// Runs a job that this host has alone.
+    fn run_here(
+        &self,
+        plan: &LaunchPlan,
+        output: JobOutput,
+        spec: JobSpec,
+    ) -> Result<u8, LaunchError> {
+        let Some(placement) = &plan.here else { return Err(LaunchError::ArbiterEnded) };
+        self.make_room(plan.processes(), &output)?;
+        let fail = system("open standard input for the processes");
+        let source = io::stdin();
+        let is_direct = self.passes_input_itself(plan.processes(), source.as_fd());
+        let input = is_direct.then(|| source.as_fd().try_clone_to_owned()).transpose();
+        let terminals = match &self.output_directory {
+            Some(_) => [None, None],
+            None => output.terminals(),
+        };
+        let own = OwnStreams { input: input.map_err(fail)?, terminals };
+        let part = HostPart::of_launcher(spec.clone(), placement, own)?;
+        let reads_input = !is_direct && self.stdin != InputTo::None;
+        let parts = Parts::Here(Box::new(part));
+        let mut job = Job::new(self, &plan.programs, parts, output, reads_input)?;
+        job.settle(spec)?;
+        job.parts.start()?;
+        job.run()
+    }
+
+    /// Whether the process that reads the standard input gets it itself. A terminal is read here and passed on, as the
+    /// processes are not in its foreground group.
+    fn passes_input_itself(&self, processes: u32, source: BorrowedFd<'_>) -> bool {
+        let has_one_reader = match self.stdin {
+            InputTo::None => false,
+            InputTo::Rank(_) => true,
+            InputTo::All => processes == 1,
+        };
+        has_one_reader && !rustix::termios::isatty(source)
+    }
+
+    fn make_room(&self, processes: u32, output: &JobOutput) -> Result<(), LaunchError> {
+        // Open at the fork: standard input, each pipe with both of its ends, and each file.
+        let (each, hint) = match &self.output_directory {
+            Some(_) => (7, ""),
+            None if output.is_merged() => (4, ""),
+            None => (5, ", or send both streams to one place (2>&1)"),
+        };
+        Ok(make_room_for_descriptors(processes, u64::from(processes) * each + 64, hint)?)
+    }
+
+    fn spec(&self, plan: &LaunchPlan, is_merged: bool) -> Result<JobSpec, LaunchError> {
+        let host = |host: &HostRequest| -> Result<HostSpec, LaunchError> {
+            let (number, segment) = (HostNumber::NONE, SegmentId(random_number()?));
+            Ok(HostSpec { number, name: host.name.clone(), segment })
+        };
+        let hosts = plan.hosts.iter().map(host).collect::<Result<Vec<HostSpec>, LaunchError>>()?;
+        // A job that this host has alone is known by its segment.
+        let job = match (&plan.here, hosts.as_slice()) {
+            (Some(_), [own, ..]) => own.segment.0,
+            _ => random_number()?,
+        };
+        let program_of = (0..)
+            .zip(&plan.programs)
+            .flat_map(|(number, program)| (0..program.processes).map(move |_| number));
+        let rank = |(place, program): (&RankPlace, u16)| RankSpec {
+            host: place.host as u16,
+            slot: place.slot,
+            program,
+        };
+        Ok(JobSpec {
+            job: JobId(job),
+            name: self.name_of(&plan.programs),
+            programs: plan.programs.clone(),
+            ranks: plan.places.places().iter().zip(program_of).map(rank).collect(),
+            hosts,
+            first_address: String::new(),
+            map_by: self.map_by,
+            bind_to: self.bind_to,
+            report_bindings: self.report_bindings,
+            on_failure: self.on_failure,
+            grace: self.grace,
+            is_hardened: self.is_hardened,
+            settings: self.settings.to_vec(),
+            links: Vec::new(),
+            shares_processors: false,
+            stdin: self.stdin,
+            is_merged: is_merged && self.output_directory.is_none(),
+            ignored: start_signals::ignored(),
+            serves_groups: self.serves_groups.is_some(),
+        })
+    }
+
+    /// The name of the job: that of its first program's file, if the user gave none.
+    fn name_of(&self, programs: &[PlannedProgram]) -> String {
+        let file = programs.first().and_then(|program| program.file.file_name());
+        let usual = || file.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        self.name.clone().unwrap_or_else(usual)
+    }
+}
+
+/// The launcher's view of one host.
+#[derive(Debug)]
+struct HostState {
+    number: HostNumber,
+    /// Whether nothing more comes from it.
+    is_over: bool,
+    /// Bytes of each stream that the launcher has not given credit for.
+    owed: [u64; 2],
+    /// Whether a process there reads the input.
+    reads: bool,
+    /// Whether a block of input is on its way there.
+    has_block: bool,
+}
+
+/// The question where all processes are.
+#[derive(Debug)]
+struct Question {
+    until: Instant,
+    /// The time that the job had when it was asked. A debugger needs its own.
+    elapsed: Duration,
+    /// The answers, by host.
+    places: Vec<Option<Vec<Whereabouts>>>,
+    /// The reason why the job does not end, from the pictures of all hosts.
+    explanation: Option<Explanation>,
+}
+
+/// A running job.
+struct Job<'a> {
+    launch: &'a Launch,
+    programs: &'a [PlannedProgram],
+    parts: Parts,
+    signals: CaughtSignals,
+    conduct: SignalConduct,
+    output: JobOutput,
+    /// The standard input, if it is passed on in blocks.
+    origin: Option<Origin>,
+    watch: Watch,
+    /// The sinks that are watched, since they hold pending output.
+    watched_sinks: BTreeSet<usize>,
+    record: Option<Record<'a>>,
+    /// The job, once its hosts are settled.
+    job: Option<JobId>,
+    hosts: Vec<HostState>,
+    /// The number of each stream of each rank in the output.
+    sources: HashMap<(u32, Stream), usize>,
+    began: Instant,
+    /// When the job is ended, if it has not ended by itself.
+    deadline: Option<Instant>,
+    question: Option<Question>,
+    refused: Option<LaunchError>,
+    /// The signal that ended the launch before any process was started.
+    told: Option<i32>,
+    /// The streams that nobody reads, as the hosts know.
+    said_broken: [bool; 2],
+    /// The function of a thread that is still to be started.
+    serves_groups: Option<ServeGroups>,
+    is_over: bool,
+}
+
+impl<'a> Job<'a> {
+    fn new(
+        launch: &'a Launch,
+        programs: &'a [PlannedProgram],
+        parts: Parts,
+        output: JobOutput,
+        reads_input: bool,
+    ) -> Result<Self, LaunchError> {
+        let signals = CaughtSignals::catch().map_err(system("catch signals"))?;
+        let origin = reads_input.then(|| Origin::new(io::stdin().as_fd())).transpose();
+        let began = Instant::now();
+        Ok(Job {
+            launch,
+            programs,
+            parts,
+            signals,
+            conduct: SignalConduct::default(),
+            output,
+            origin: origin.map_err(system("open standard input for the processes"))?,
+            watch: Watch::new().map_err(system("watch the processes"))?,
+            watched_sinks: BTreeSet::new(),
+            record: None,
+            job: None,
+            hosts: Vec::new(),
+            sources: HashMap::new(),
+            began,
+            deadline: launch.timeout.and_then(|timeout| began.checked_add(timeout)),
+            question: None,
+            refused: None,
+            told: None,
+            said_broken: [false; 2],
+            serves_groups: launch.serves_groups,
+            is_over: false,
+        })
+    }
+
+    fn run(mut self) -> Result<u8, LaunchError> {
+        self.see_to_its_end().map_err(system("watch the processes"))?;
+        if let Some(error) = self.refused.take() {
+            self.parts.end();
+            return Err(error);
+        }
+        let code = match (&self.record, self.told) {
+            (Some(record), _) => {
+                let code = record.exit_code();
+                record.say_the_end(code, self.began.elapsed(), &mut self.output);
+                code
+            }
+            (None, Some(signal)) => 128 + signal as u8,
+            (None, None) => TIMED_OUT,
+        };
+        self.write_out().map_err(system("watch the processes"))?;
+        let has_lost = self.output.has_lost();
+        self.parts.end();
+        Ok(if code == 0 && has_lost { LAUNCHER_FAILED } else { code })
+    }
+
+    fn see_to_its_end(&mut self) -> io::Result<()> {
+        self.watch.set(SIGNALS, &self.signals, EventFlags::IN)?;
+        loop {
+            self.hear_parts();
+            self.move_output();
+            if self.is_over {
+                return Ok(());
+            }
+            self.set_interests()?;
+            if self.parts.has_report() {
+                continue;
+            }
+            for name in self.watch.wait(self.timeout())? {
+                self.handle(name);
+            }
+            self.look_at_clock();
+        }
+    }
+
+    fn handle(&mut self, name: u64) {
+        match name {
+            SIGNALS => self.take_signals(),
+            STDIN => self.read_input(),
+            PARTS.. => self.parts.ready(name),
+            _ => {} // a sink, which is written to in any case
+        }
+    }
+
+    fn command(&mut self, host: Option<HostNumber>, command: PartCommand) {
+        self.parts.command(host, command);
+    }
+
+    fn hear_parts(&mut self) {
+        while let Some(report) = self.parts.take_report() {
+            self.take_report(report);
+        }
+        if self.parts.has_ended() && !self.is_over {
+            self.is_over = true;
+            let why = "The daemon of this host (landeckd) has ended: all processes were ended.";
+            match &mut self.record {
+                Some(record) => record.cut_off(why.to_owned()),
+                None if self.refused.is_some() || self.told.is_some() => {}
+                None => self.refused = Some(LaunchError::ArbiterEnded),
+            }
+        }
+    }
+
+    fn take_report(&mut self, report: ArbiterReport) {
+        match report {
+            ArbiterReport::Said(text) => self.output.say(&text),
+            ArbiterReport::Refused { exit_code, texts } => {
+                self.refuse(LaunchError::Refused { exit_code, text: texts.join("\n") });
+            }
+            ArbiterReport::Settled(spec) => {
+                if let Err(error) = self.settle(*spec) {
+                    self.refuse(error);
+                }
+            }
+            ArbiterReport::Event { host, event } => {
+                let place = self.hosts.iter().position(|known| known.number == host);
+                if let Some(place) = place {
+                    self.take_event(place, event);
+                }
+            }
+            ArbiterReport::HostLost { host, why } => self.lose(host, why),
+            ArbiterReport::CutOff(text) => {
+                if let Some(record) = &mut self.record {
+                    record.cut_off(text);
+                }
+            }
+        }
+    }
+
+    fn refuse(&mut self, error: LaunchError) {
+        self.refused = Some(error);
+        self.is_over = true;
+    }
+
+    /// Takes the hosts as they are: their order, their names, the place of each rank.
+    fn settle(&mut self, spec: JobSpec) -> Result<(), LaunchError> {
+        if !spec.is_valid() || spec.processes() as usize != self.output.processes() {
+            return Err(LaunchError::ArbiterEnded);
+        }
+        for rank in 0..spec.processes() {
+            self.add_sources(&spec, rank)?;
+        }
+        let readers = |place: usize| spec.ranks_on(place).iter().any(|&rank| spec.gets_input(rank));
+        let host = |(place, host): (usize, &HostSpec)| HostState {
+            number: host.number,
+            is_over: false,
+            owed: [0; 2],
+            reads: readers(place),
+            has_block: false,
+        };
+        self.hosts = spec.hosts.iter().enumerate().map(host).collect();
+        let names = spec.hosts.iter().map(|host| host.name.clone()).collect();
+        let host_of = spec.ranks.iter().map(|rank| usize::from(rank.host)).collect();
+        let record = Record::new(self.launch, self.programs, names, host_of);
+        record.say_beforehand(&mut self.output);
+        (self.record, self.job) = (Some(record), Some(spec.job));
+        Ok(())
+    }
+
+    fn add_sources(&mut self, spec: &JobSpec, rank: u32) -> Result<(), LaunchError> {
+        let (process, processes) = (rank as usize, spec.processes());
+        let name = &spec.hosts[usize::from(spec.ranks[process].host)].name;
+        let tag = self.launch.tag.text(rank, processes, name);
+        for stream in STREAMS {
+            let source = match &self.launch.output_directory {
+                Some(directory) => {
+                    let (name, file) = open_output_file(directory, rank, processes, stream)?;
+                    self.output.add_with_file(process, file, name)
+                }
+                None => self.output.add(process, stream, tag.clone()),
+            };
+            self.sources.insert((rank, stream), source);
+        }
+        Ok(())
+    }
+
+    fn take_event(&mut self, place: usize, event: PartEvent) {
+        match event {
+            PartEvent::Happened(happened) => self.take_happened(place, happened),
+            PartEvent::Gone { .. } => {} // for the other hosts
+            PartEvent::Output { rank, stream, bytes } => {
+                self.hosts[place].owed[stream as usize] += bytes.len() as u64;
+                if let Some(&source) = self.sources.get(&(rank, stream)) {
+                    self.output.feed(source, &bytes, Instant::now());
+                }
+            }
+            PartEvent::OutputEnded { rank, stream } => {
+                if let Some(&source) = self.sources.get(&(rank, stream)) {
+                    self.output.finish(source);
+                }
+            }
+            PartEvent::InputTaken => self.hosts[place].has_block = false,
+            PartEvent::InputUnread => {
+                self.hosts[place].reads = false;
+                self.hosts[place].has_block = false;
+            }
+            PartEvent::Places(places) => self.take_places(place, places),
+            PartEvent::Said(text) => self.output.say(&text),
+            PartEvent::Over => {
+                self.hosts[place].is_over = true;
+                self.is_over |= self.hosts.iter().all(|host| host.is_over);
+            }
+        }
+    }
+
+    fn take_happened(&mut self, place: usize, happened: Happened) {
+        if let Happened::Started { .. } = happened
+            && let Err(error) = self.serve_groups()
+        {
+            self.refuse(error);
+        }
+        if let Some(record) = &mut self.record {
+            record.take(place, happened, &mut self.output);
+        }
+    }
+
+    /// Starts the thread that serves groups, if there is to be one: a launcher that has started a process lets guests
+    /// join as well. The thread ends with the launcher at the latest.
+    fn serve_groups(&mut self) -> Result<(), LaunchError> {
+        let Some((serve, job)) = self.serves_groups.take().zip(self.job) else { return Ok(()) };
+        let work = move || {
+            // A job that has ended has no groups to serve.
+            if let Err(why) = serve(&job.to_string())
+                && is_listened_to(&Address::of_job(SegmentId(job.0)))
+            {
+                complain(format_args!("landeck: the launcher serves no groups: {why}"));
+            }
+        };
+        let builder = thread::Builder::new().name("landeck-groups".to_owned());
+        // It inherits the blocked signals, which belong to the launcher's loop.
+        builder.spawn(work).map_err(system("start a thread"))?;
+        Ok(())
+    }
+
+    fn lose(&mut self, host: HostNumber, why: String) {
+        let Some(place) = self.hosts.iter().position(|known| known.number == host) else { return };
+        if self.hosts[place].is_over {
+            return;
+        }
+        self.hosts[place].is_over = true;
+        self.hosts[place].has_block = false;
+        if let Some(record) = &mut self.record {
+            let text = format!("Host {} is lost: {why}. The job was ended.", record.host(place));
+            record.cut_off(text);
+        }
+        self.is_over |= self.hosts.iter().all(|host| host.is_over);
+    }
+
+    fn take_signals(&mut self) {
+        while let Some(signal) = self.signals.next() {
+            let reaction = self.conduct.react(signal, Instant::now());
+            let ends = reaction != Reaction::Suspend
+                && matches!(signal, libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT);
+            if ends {
+                match &mut self.record {
+                    Some(record) => record.take_told(signal),
+                    None => {
+                        // Nothing runs yet, and nothing will.
+                        self.told.get_or_insert(signal);
+                        self.is_over = true;
+                    }
+                }
+            }
+            if self.is_over && ends {
+                // Only output that nobody reads is left.
+                self.output.give_up();
+                continue;
+            }
+            let grace = self.launch.grace;
+            match reaction {
+                Reaction::Forward(signal) => self.command(None, PartCommand::Signal(signal)),
+                Reaction::End => self.command(None, PartCommand::End { grace }),
+                Reaction::Kill => self.command(None, PartCommand::Kill),
+                Reaction::Suspend => {
+                    self.command(None, PartCommand::Signal(signal));
+                    signals::stop_self();
+                }
+            }
+        }
+    }
+
+    /// Reads a block of input and sends it to every host with a process that reads.
+    fn read_input(&mut self) {
+        let Some(origin) = &mut self.origin else { return };
+        let block = origin.read();
+        let command = match block {
+            Some(block) => PartCommand::Input(block),
+            None if origin.has_ended() => PartCommand::InputEnd,
+            None => return,
+        };
+        let readers: Vec<HostNumber> = self
+            .hosts
+            .iter_mut()
+            .filter(|host| host.reads && !host.is_over)
+            .map(|host| {
+                host.has_block = matches!(command, PartCommand::Input(_));
+                host.number
+            })
+            .collect();
+        for host in readers {
+            self.command(Some(host), command.clone());
+        }
+    }
+
+    /// Whether the input may be read: somebody reads it, and everybody has taken the last block.
+    fn wants_input(&self) -> bool {
+        let is_free = self.hosts.iter().all(|host| !host.has_block);
+        is_free && self.hosts.iter().any(|host| host.reads && !host.is_over)
+    }
+
+    fn look_at_clock(&mut self) {
+        let now = Instant::now();
+        if self.deadline.is_some_and(|deadline| now >= deadline) {
+            self.deadline = None;
+            self.ask_for_places();
+        }
+        if self.question.as_ref().is_some_and(|question| now >= question.until) {
+            self.end_for_time();
+        }
+    }
+
+    /// Handles the timeout: asks all hosts where their processes are. The job is ended when they have answered.
+    fn ask_for_places(&mut self) {
+        let Some(record) = &mut self.record else {
+            self.output.say("The job is ended before its start (--timeout).");
+            self.is_over = true;
+            return;
+        };
+        record.take_timeout();
+        let elapsed = self.began.elapsed();
+        let stacks = self.launch.stacks;
+        let time = if stacks { STACKS_MAX + PLACES_TIME } else { PLACES_TIME };
+        let places = self.hosts.iter().map(|host| host.is_over.then(Vec::new)).collect();
+        // A debugger stops processes, so this comes before the stacks.
+        let job = self.job.map(|job| job.to_string());
+        let explanation = self.launch.explain.zip(job).and_then(|(explain, job)| explain(&job));
+        let until = Instant::now() + time;
+        self.question = Some(Question { until, elapsed, places, explanation });
+        self.command(None, PartCommand::Places { stacks });
+    }
+
+    fn take_places(&mut self, place: usize, places: Vec<Whereabouts>) {
+        let Some(question) = &mut self.question else { return };
+        question.places[place] = Some(places);
+        if question.places.iter().all(Option::is_some) {
+            self.end_for_time();
+        }
+    }
+
+    fn end_for_time(&mut self) {
+        let (Some(question), Some(record)) = (self.question.take(), &self.record) else { return };
+        let text = record.timeout_text(question.elapsed, question.explanation, question.places);
+        self.output.say(&text);
+        let grace = self.launch.grace;
+        self.command(None, PartCommand::End { grace });
+    }
+
+    /// Writes output, and gives credit for what was written.
+    fn move_output(&mut self) {
+        self.output.show_parts(Instant::now());
+        self.output.write();
+        for stream in STREAMS {
+            let is_broken = self.launch.output_directory.is_none() && self.output.is_broken(stream);
+            if is_broken && !std::mem::replace(&mut self.said_broken[stream as usize], true) {
+                self.command(None, PartCommand::CloseOutput(stream));
+            }
+            if self.output.has_room(stream) {
+                self.give_credit(stream);
+            }
+        }
+    }
+
+    fn give_credit(&mut self, stream: Stream) {
+        for place in 0..self.hosts.len() {
+            let host = &mut self.hosts[place];
+            let (number, bytes) = (host.number, std::mem::take(&mut host.owed[stream as usize]));
+            if bytes > 0 {
+                self.command(Some(number), PartCommand::Credit { stream, bytes });
+            }
+        }
+    }
+
+    /// Watches the descriptors that can make progress now.
+    fn set_interests(&mut self) -> io::Result<()> {
+        self.watch_sinks()?;
+        self.parts.watch(&mut self.watch)?;
+        let wants_input = self.wants_input();
+        let Some(origin) = &self.origin else { return Ok(()) };
+        let is_wanted = wants_input && origin.wanted().is_some();
+        let flags = if is_wanted { EventFlags::IN } else { EventFlags::empty() };
+        self.watch.set(STDIN, &origin.source(), flags)
+    }
+
+    /// Watches the sinks that hold pending output.
+    fn watch_sinks(&mut self) -> io::Result<()> {
+        for sink in &self.watched_sinks - self.output.pending() {
+            self.watch.clear(SINKS + sink as u64, &self.output.target(sink));
+        }
+        for &sink in self.output.pending() {
+            self.watch.set(SINKS + sink as u64, &self.output.target(sink), EventFlags::OUT)?;
+        }
+        self.watched_sinks.clone_from(self.output.pending());
+        Ok(())
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        let question = self.question.as_ref().map(|question| question.until);
+        let until = [self.output.part_due(), self.deadline, question].into_iter().flatten().min();
+        until.map(|until| until.saturating_duration_since(Instant::now()))
+    }
+
+    /// Writes the messages of the end.
+    fn write_out(&mut self) -> io::Result<()> {
+        self.is_over = true;
+        self.parts.unwatch(&mut self.watch);
+        if let Some(origin) = &self.origin {
+            self.watch.clear(STDIN, &origin.source());
+        }
+        loop {
+            self.output.show_parts(Instant::now());
+            self.output.write();
+            if self.output.pending().is_empty() {
+                return Ok(());
+            }
+            self.watch_sinks()?;
+            if self.watch.wait(self.timeout())?.contains(&SIGNALS) {
+                self.take_signals();
+            }
+        }
+    }
+}
+
+fn own_streams() -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok((io::stdout().as_fd().try_clone_to_owned()?, io::stderr().as_fd().try_clone_to_owned()?))
+}
+
+fn random_number() -> Result<u64, LaunchError> {
+    let mut bytes = [0; 8];
+    rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())
+        .map_err(|error| system("get random numbers")(error.into()))?;
+    Ok(u64::from_ne_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::ProgramRequest;
+
+    #[test]
+    fn a_rank_that_does_not_exist_gets_no_input() {
+        let program = ProgramRequest { processes: Some(2), ..ProgramRequest::new("true") };
+        let launch = Launch { stdin: InputTo::Rank(2), ..Launch::new(vec![program]) };
+        let error = launch.run().unwrap_err();
+        assert_eq!(error.exit_code(), LAUNCHER_FAILED);
+        assert!(error.to_string().starts_with("--stdin 2: there is no such rank"), "{error}");
+    }
+}

@@ -1,0 +1,24 @@
+//! How a job is started, watched and ended: its plan, its part on each host, the guardian of that, and the launcher's loop.
+
+mod arbiter;
+pub mod examination;
+pub mod guardian;
+pub mod hosts_wish;
+pub mod input;
+mod job;
+mod linkage;
+pub mod messages;
+pub mod output;
+mod output_files;
+pub mod part;
+mod parts;
+pub mod plan;
+pub mod program;
+mod record;
+pub mod remote_start;
+pub mod request;
+pub mod spec;
+pub mod stacks;
+mod terminal;
+mod watch;
+pub mod witness;

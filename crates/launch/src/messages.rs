@@ -1,0 +1,189 @@
+//! The messages between launcher, arbiter and the parts of a job.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use landeck_wire::word::ProcessEnd;
+use landeck_wire::{HostNumber, ProcessId};
+use serde::{Deserialize, Serialize};
+
+use crate::output::Stream;
+use crate::remote_start::StartWay;
+use crate::spec::JobSpec;
+use crate::witness::Happened;
+
+/// The bytes of each stream that a host may send before the launcher has accepted any.
+pub const WINDOW_BYTES: u64 = 1 << 20;
+/// The number of processes that a message lists one by one.
+pub(crate) const LISTED_MAX: usize = 64;
+
+/// An event of a part of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PartEvent {
+    /// Something has happened to the processes.
+    Happened(Happened),
+    /// A process has ended, in the form that all hosts must learn.
+    Gone {
+        /// The process.
+        process: ProcessId,
+        /// Its end.
+        end: ProcessEnd,
+    },
+    /// A process has written.
+    Output {
+        /// Its rank.
+        rank: u32,
+        /// The stream.
+        stream: Stream,
+        /// The bytes.
+        bytes: Vec<u8>,
+    },
+    /// A stream of a process has ended.
+    OutputEnded {
+        /// Its rank.
+        rank: u32,
+        /// The stream.
+        stream: Stream,
+    },
+    /// The processes have taken the last block of input.
+    InputTaken,
+    /// No process reads its input any more.
+    InputUnread,
+    /// The answer to [`PartCommand::Places`], for each process that runs.
+    Places(Vec<Whereabouts>),
+    /// A text for the user.
+    Said(String),
+    /// Nothing more will come.
+    Over,
+}
+
+/// Where a process is in its program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Whereabouts {
+    /// Its rank.
+    pub rank: u32,
+    /// The PID of the process that joined, which may be below the one that was started.
+    pub pid: u32,
+    /// The wait that it is in, in words.
+    pub wait: String,
+    /// Its stacks, if they were asked for: lines that end.
+    pub stacks: String,
+}
+
+impl PartEvent {
+    /// Whether the event belongs to the stream of output, which may be long.
+    pub const fn is_bulk(&self) -> bool {
+        matches!(self, Self::Output { .. } | Self::OutputEnded { .. } | Self::Over)
+    }
+}
+
+/// A command for a part of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PartCommand {
+    /// Send this signal to every process.
+    Signal(i32),
+    /// Ask every process to end, and kill the rest after the grace time.
+    End {
+        /// The time between the two.
+        grace: Duration,
+    },
+    /// Kill every process.
+    Kill,
+    /// Pass a block of input on; the last one must have been taken.
+    Input(Vec<u8>),
+    /// End the input.
+    InputEnd,
+    /// Send so many more bytes of a stream, of all processes together.
+    Credit {
+        /// The stream.
+        stream: Stream,
+        /// The number of bytes.
+        bytes: u64,
+    },
+    /// Close these streams: nobody reads them.
+    CloseOutput(Stream),
+    /// Say where the processes are.
+    Places {
+        /// Whether with their stacks.
+        stacks: bool,
+    },
+}
+
+/// The reason why a part of a job is not possible on its host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartRefusal {
+    /// The exit code of the launcher.
+    pub exit_code: u8,
+    /// The reason and the cure, in words.
+    pub text: String,
+}
+
+/// A job as the launcher asks its arbiter for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostsRequest {
+    /// The job. Its hosts have no numbers yet.
+    pub spec: JobSpec,
+    /// How daemons on other hosts are started.
+    pub way: StartWay,
+    /// The options of the machine that is made for the job.
+    pub options: MachineOptions,
+}
+
+/// The options of a machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MachineOptions {
+    /// The time that a host may be silent before it counts as lost, in milliseconds.
+    pub host_timeout_ms: u64,
+    /// Whether messages travel unencrypted.
+    pub is_plain: bool,
+    /// The first and the last port for everything that listens; `None` leaves the choice to the kernel.
+    pub ports: Option<(u16, u16)>,
+    /// The networks that hosts use first, each by an address and the number of common bits.
+    pub networks: Vec<(IpAddr, u8)>,
+}
+
+/// A message of the launcher to its arbiter.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ToArbiter {
+    /// Start this job. It comes first, and once.
+    Start(Box<HostsRequest>),
+    /// A command for the parts on all hosts, or on one.
+    Command {
+        /// The host; `None` means all.
+        host: Option<HostNumber>,
+        /// The command.
+        command: PartCommand,
+    },
+}
+
+/// A message of the arbiter to its launcher.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ArbiterReport {
+    /// A text for the user, such as a token for `landeckd join`.
+    Said(String),
+    /// The job is impossible, and nothing was started. The texts name their hosts.
+    Refused {
+        /// The exit code of the launcher.
+        exit_code: u8,
+        /// The reasons.
+        texts: Vec<String>,
+    },
+    /// The hosts are known; processes are started next.
+    Settled(Box<JobSpec>),
+    /// An event of the part on a host.
+    Event {
+        /// The host.
+        host: HostNumber,
+        /// The event.
+        event: PartEvent,
+    },
+    /// A host takes no part any more, and everything of the job there has ended or will.
+    HostLost {
+        /// The host.
+        host: HostNumber,
+        /// The reason, in words.
+        why: String,
+    },
+    /// The job cannot go on and is ended. The text says why.
+    CutOff(String),
+}

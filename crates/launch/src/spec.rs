@@ -1,0 +1,260 @@
+//! Everything that the hosts of a job must know about it.
+
+use std::time::Duration;
+
+use landeck_memory::plan::{LINK_WORDS, SETTINGS_WORDS};
+use landeck_wire::{HostNumber, Incarnation, JobId, ProcessId, SegmentId, Slot};
+use serde::{Deserialize, Serialize};
+
+use crate::guardian::OnFailure;
+use crate::input::InputTo;
+use crate::plan::PlannedProgram;
+use landeck_host::placement::{BindTo, MapBy};
+
+/// A job on several hosts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobSpec {
+    /// Its identity.
+    pub job: JobId,
+    /// Its name, for people.
+    pub name: String,
+    /// Its programs, in the order of their ranks.
+    pub programs: Vec<PlannedProgram>,
+    /// The hosts with processes of the job.
+    pub hosts: Vec<HostSpec>,
+    /// The place of each rank.
+    pub ranks: Vec<RankSpec>,
+    /// The address at which hosts reach the one of rank 0. The arbiter writes it.
+    pub first_address: String,
+    /// How the processes of a host are distributed over it.
+    pub map_by: MapBy,
+    /// The processors that they are bound to; `None` leaves the choice to each host.
+    pub bind_to: Option<BindTo>,
+    /// Whether each host says which process is bound to which processors.
+    pub report_bindings: bool,
+    /// The consequence of a failed process for the others.
+    pub on_failure: OnFailure,
+    /// The time between asking processes to end and killing them.
+    pub grace: Duration,
+    /// Whether processes map memory with another writer read-only.
+    pub is_hardened: bool,
+    /// The settings of all processes, one for each word of a segment.
+    pub settings: Vec<u64>,
+    /// The links of its hosts that were measured. The arbiter writes them, and all hosts get the same.
+    pub links: Vec<HostLink>,
+    /// Whether hosts of the job share processors, as namespaces of one computer do. The arbiter writes it.
+    pub shares_processors: bool,
+    /// The processes that get the standard input.
+    pub stdin: InputTo,
+    /// Whether both output streams of a process go to one place.
+    pub is_merged: bool,
+    /// The signals that the launcher was started to ignore, as by `nohup`: processes ignore them on all hosts.
+    pub ignored: Vec<i32>,
+    /// Whether the launcher serves named groups.
+    pub serves_groups: bool,
+}
+
+/// A host of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostSpec {
+    /// Its number in the machine; none if the launcher's host has the whole job, which needs no machine.
+    pub number: HostNumber,
+    /// The name by which its user asked for it.
+    pub name: String,
+    /// The identity of the job's segment there.
+    pub segment: SegmentId,
+}
+
+/// The place of a rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RankSpec {
+    /// Its host, as a place in the list of hosts.
+    pub host: u16,
+    /// Its slot there.
+    pub slot: u32,
+    /// Its program, as a place in the list of programs.
+    pub program: u16,
+}
+
+/// The link between two hosts, in the words of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostLink {
+    /// Both hosts.
+    pub hosts: (HostNumber, HostNumber),
+    /// Its figures.
+    pub words: [u64; LINK_WORDS],
+}
+
+impl JobSpec {
+    /// Gives each host of the list its number in the machine. Two names of one host become one host, whose slots add
+    /// up.
+    pub fn settle(&mut self, numbers: &[HostNumber]) {
+        let mut hosts: Vec<HostSpec> = Vec::new();
+        let mut place_of = Vec::with_capacity(self.hosts.len());
+        for (host, &number) in self.hosts.drain(..).zip(numbers) {
+            let known = hosts.iter().position(|known| known.number == number);
+            place_of.push(known.unwrap_or(hosts.len()));
+            if known.is_none() {
+                hosts.push(HostSpec { number, ..host });
+            }
+        }
+        let mut next = vec![0; hosts.len()];
+        for rank in &mut self.ranks {
+            let place = place_of.get(usize::from(rank.host)).copied().unwrap_or(0);
+            rank.host = place as u16;
+            rank.slot = next[place];
+            next[place] += 1;
+        }
+        self.hosts = hosts;
+    }
+
+    /// Whether daemons connect the hosts of the job. Without them, the launcher's host has the whole job.
+    pub fn has_machine(&self) -> bool {
+        self.hosts.iter().all(|host| host.number != HostNumber::NONE)
+    }
+
+    /// The place of a host in the list.
+    pub fn place_of(&self, host: HostNumber) -> Option<usize> {
+        self.hosts.iter().position(|known| known.number == host)
+    }
+
+    /// The number of processes.
+    pub fn processes(&self) -> u32 {
+        self.ranks.len() as u32
+    }
+
+    /// The ranks of a host by their slots. Places are those in the list of hosts.
+    pub fn ranks_on(&self, place: usize) -> Vec<u32> {
+        let own = (0..).zip(&self.ranks).filter(|(_, rank)| usize::from(rank.host) == place);
+        let mut own: Vec<(u32, u32)> = own.map(|(number, rank)| (rank.slot, number)).collect();
+        own.sort_unstable();
+        own.into_iter().map(|(_, number)| number).collect()
+    }
+
+    /// The first process of a rank.
+    pub fn process_of(&self, rank: u32) -> ProcessId {
+        let place = self.ranks[rank as usize];
+        let host = self.hosts[usize::from(place.host)].segment;
+        ProcessId { segment: host, slot: Slot(place.slot), incarnation: Incarnation(1) }
+    }
+
+    /// The ranks on other hosts than this one, in order: the order of this host's far records.
+    pub fn ranks_elsewhere(&self, place: usize) -> impl Iterator<Item = u32> {
+        let elsewhere =
+            (0..).zip(&self.ranks).filter(move |(_, rank)| usize::from(rank.host) != place);
+        elsewhere.map(|(rank, _)| rank)
+    }
+
+    /// The settings in the form of a segment's plan.
+    pub fn settings(&self) -> [u64; SETTINGS_WORDS] {
+        std::array::from_fn(|word| self.settings.get(word).copied().unwrap_or(0))
+    }
+
+    /// Whether a rank gets the standard input.
+    pub fn gets_input(&self, rank: u32) -> bool {
+        self.stdin == InputTo::All || self.stdin == InputTo::Rank(rank)
+    }
+
+    /// Whether the list says something that no launcher says: a rank without a place, a slot that is not dense.
+    pub fn is_valid(&self) -> bool {
+        let is_known = |rank: &RankSpec| {
+            usize::from(rank.host) < self.hosts.len()
+                && usize::from(rank.program) < self.programs.len()
+        };
+        let is_dense = |place: usize| {
+            let own = self.ranks_on(place);
+            let slots = own.iter().map(|&rank| self.ranks[rank as usize].slot);
+            slots.eq(0..own.len() as u32) && !own.is_empty()
+        };
+        self.ranks.iter().all(is_known) && (0..self.hosts.len()).all(is_dense)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use landeck_host::environment::Environment;
+    use landeck_host::placement::MapBy;
+
+    /// A job of shell scripts; `hosts` has the place of each rank's host.
+    pub(crate) fn spec(scripts: &[&str], hosts: &[u16]) -> JobSpec {
+        let count = hosts.iter().max().map_or(0, |&last| last + 1);
+        let variables = [("PATH".into(), "/usr/bin:/bin".into())];
+        let program = |script: &&str| PlannedProgram {
+            file: "/bin/sh".into(),
+            arguments: vec!["sh".into(), "-c".into(), script.into()],
+            directory: "/".into(),
+            environment: Environment::new(variables.clone().into_iter(), true, &[]),
+            processes: 1,
+        };
+        let host = |number: u16| HostSpec {
+            number: HostNumber(number),
+            name: format!("n{number}"),
+            segment: SegmentId(100 + u64::from(number)),
+        };
+        let rank = |(program, &host): (u16, &u16)| {
+            let before = &hosts[..usize::from(program)];
+            let slot = before.iter().filter(|&&other| other == host).count() as u32;
+            RankSpec { host, slot, program }
+        };
+        JobSpec {
+            job: JobId(7),
+            name: "test".to_owned(),
+            programs: scripts.iter().map(program).collect(),
+            hosts: (0..count).map(host).collect(),
+            ranks: (0..).zip(hosts).map(rank).collect(),
+            first_address: "10.0.0.1".into(),
+            map_by: MapBy::default(),
+            bind_to: None,
+            report_bindings: false,
+            on_failure: OnFailure::Restart { times: 2, then_abort: true },
+            grace: Duration::from_secs(1),
+            is_hardened: false,
+            settings: vec![3; SETTINGS_WORDS],
+            links: Vec::new(),
+            shares_processors: true,
+            stdin: InputTo::Rank(0),
+            is_merged: false,
+            ignored: Vec::new(),
+            serves_groups: false,
+        }
+    }
+
+    #[test]
+    fn a_job_comes_over_as_it_is() {
+        let job = spec(&["true", "exit 1", "ls"], &[0, 1, 0]);
+        let bytes = postcard::to_stdvec(&job).unwrap();
+        assert_eq!(postcard::from_bytes::<JobSpec>(&bytes).unwrap(), job);
+        assert!(job.is_valid());
+        assert_eq!((job.ranks_on(0), job.ranks_on(1)), (vec![0, 2], vec![1]));
+        assert_eq!(job.ranks_elsewhere(0).collect::<Vec<_>>(), [1]);
+        assert_eq!(job.process_of(2).slot, Slot(1));
+        assert_eq!(job.process_of(1).segment, SegmentId(101));
+    }
+
+    #[test]
+    fn two_names_of_one_host_become_one_host() {
+        let mut job = spec(&["a", "b", "c", "d"], &[0, 1, 2, 1]);
+        job.settle(&[HostNumber(5), HostNumber(0), HostNumber(5)]);
+        let numbers: Vec<u16> = job.hosts.iter().map(|host| host.number.0).collect();
+        assert_eq!(numbers, [5, 0]);
+        assert_eq!((job.ranks_on(0), job.ranks_on(1)), (vec![0, 2], vec![1, 3]));
+        assert!(job.is_valid());
+        assert_eq!(job.place_of(HostNumber(0)), Some(1));
+    }
+
+    #[test]
+    fn an_impossible_job_is_recognised() {
+        let good = spec(&["a", "b"], &[0, 1]);
+        let with = |change: fn(&mut JobSpec)| {
+            let mut other = good.clone();
+            change(&mut other);
+            other.is_valid()
+        };
+        assert!(good.is_valid());
+        assert!(!with(|job| job.ranks[1].host = 2));
+        assert!(!with(|job| job.ranks[1].slot = 1));
+        assert!(!with(|job| job.ranks[0].program = 9));
+        assert!(!with(|job| job.hosts.push(job.hosts[0].clone())));
+    }
+}
