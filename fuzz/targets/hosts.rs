@@ -3,9 +3,9 @@
 
 #![no_main]
 
-use landeck_machine::allocation::{from_names, from_sge, from_slurm};
-use landeck_machine::host_list::{from_file, from_words, slots_of};
-use landeck_machine::{HOSTS_MAX, HostPlacement, RanksBy};
+use landeck_hostfile::allocation::{from_names, from_sge, from_slurm};
+use landeck_hostfile::host_list::{from_file, from_words, slots_of};
+use landeck_hostfile::{HOSTS_MAX, HostPlacement, RanksBy};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

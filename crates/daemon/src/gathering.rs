@@ -7,10 +7,10 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
+use landeck_hostfile::host_list::is_this_host;
 use landeck_launch::remote_start::{
     RemoteStart, STARTS_AT_ONCE, StartProgress, StartTool, StartWay,
 };
-use landeck_machine::host_list::is_this_host;
 use landeck_trust::KeyHash;
 use landeck_wire::{HostIncarnation, HostNumber};
 use rustix::event::epoll::EventFlags;

@@ -1,6 +1,6 @@
 //! The user's wishes for a job over several hosts.
 
-use landeck_machine::{HostRequest, RanksBy};
+use landeck_hostfile::{HostRequest, RanksBy};
 use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;

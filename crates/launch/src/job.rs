@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use landeck_machine::{HostRequest, RankPlace};
+use landeck_hostfile::{HostRequest, RankPlace};
 use landeck_wire::{HostNumber, JobId, SegmentId};
 use rustix::event::epoll::EventFlags;
 

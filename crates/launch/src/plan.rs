@@ -14,8 +14,8 @@ use landeck_host::placement::{
     threads_asked,
 };
 use landeck_host::topology::{CpuLevel, Topology, cache_word};
-use landeck_machine::placement::processes_of;
-use landeck_machine::{HostPlacement, HostRequest, RankPlace, RanksBy};
+use landeck_hostfile::placement::processes_of;
+use landeck_hostfile::{HostPlacement, HostRequest, RankPlace, RanksBy};
 use landeck_memory::processors;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -294,7 +294,7 @@ fn quoted(argument: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck_machine::host_list::{from_file, from_words};
+    use landeck_hostfile::host_list::{from_file, from_words};
 
     fn launch(programs: &[(&str, Option<u32>)]) -> Launch {
         let program = |(name, processes): &(&str, Option<u32>)| ProgramRequest {

@@ -9,7 +9,7 @@ use landeck_host::budget::BudgetError;
 use landeck_host::environment::Export;
 use landeck_host::placement::{BindTo, MapBy, PlacementError};
 use landeck_host::say::SayError;
-use landeck_machine::HostPlacementError;
+use landeck_hostfile::HostPlacementError;
 use landeck_memory::SegmentError;
 use landeck_memory::plan::SETTINGS_WORDS;
 use std::ffi::OsString;

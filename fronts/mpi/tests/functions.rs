@@ -53,7 +53,7 @@ fn the_library_has_no_launcher_in_it() {
     let symbols = String::from_utf8(output.stdout).unwrap();
     let has = |package: &str| symbols.contains(package);
     assert!(has("landeck_joining"), "a process joins its job");
-    let not_wanted = ["landeck_launch", "landeck_daemon", "landeck_machine", "landeck_diagnosis"];
+    let not_wanted = ["landeck_launch", "landeck_daemon", "landeck_hostfile", "landeck_diagnosis"];
     assert_eq!(not_wanted.map(has), [false; 4], "{not_wanted:?}");
 }
 

@@ -7,16 +7,16 @@ use clap::{ArgAction, Args, ValueEnum};
 use landeck::settings;
 use landeck_host::budget::PROCESSES_MAX;
 use landeck_host::placement::MapBy;
+use landeck_hostfile::host_list::{add_up, from_file, from_words, is_this_host, merge};
+use landeck_hostfile::placement::processes_of;
+use landeck_hostfile::{
+    AllocationError, BatchSystem, HostListError, HostPlacement, HostPlacementError, HostRequest,
+    RANKS_MAX, RanksBy, allocation,
+};
 use landeck_launch::hosts_wish::{
     HOST_TIMEOUT, HOST_TIMEOUT_RANGE, HostStart, HostsWish, IpNetwork, PortRange,
 };
 use landeck_launch::request::{LAUNCHER_FAILED, Launch};
-use landeck_machine::host_list::{add_up, from_file, from_words, is_this_host, merge};
-use landeck_machine::placement::processes_of;
-use landeck_machine::{
-    AllocationError, BatchSystem, HostListError, HostPlacement, HostPlacementError, HostRequest,
-    RANKS_MAX, RanksBy, allocation,
-};
 use landeck_wire::way::PathWish;
 use std::io::Read;
 use std::path::{Path, PathBuf};

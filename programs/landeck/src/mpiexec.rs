@@ -4,7 +4,7 @@
 //! Unknown and unsupported options are rejected by name, since a job that runs otherwise than asked is worse than
 //! none. The parser is our own: options of MPICH have long names behind one dash, which clap does not know.
 
-use landeck_machine::allocation;
+use landeck_hostfile::allocation;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 

@@ -44,7 +44,7 @@ const PURE: &[(&str, &[&[WayOut]])] = &[
     ("crates/wire", EVERYTHING),
     ("crates/layout", EVERYTHING),
     ("crates/protocols", EVERYTHING),
-    ("crates/machine", EVERYTHING),
+    ("crates/hostfile", EVERYTHING),
     ("crates/collectives", EVERYTHING),
     ("crates/load", EVERYTHING),
     ("crates/simulator", EVERYTHING),

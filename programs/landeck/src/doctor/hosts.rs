@@ -1,11 +1,11 @@
 //! `landeck doctor --hostfile`: the reports of several hosts, each by a remote shell that runs `landeck doctor` there.
 
+use landeck_hostfile::HostRequest;
+use landeck_hostfile::host_list::is_this_host;
 use landeck_launch::hosts_wish::PortRange;
 use landeck_launch::remote_start::{
     STARTS_AT_ONCE, StartTool, failure_text, find_daemon, last_lines, not_run, quoted,
 };
-use landeck_machine::HostRequest;
-use landeck_machine::host_list::is_this_host;
 use serde_json::{Value, json};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;

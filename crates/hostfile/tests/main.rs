@@ -6,7 +6,7 @@ mod allocations;
 mod lists;
 mod placements;
 
-use landeck_machine::HostRequest;
+use landeck_hostfile::HostRequest;
 
 /// A host with so many slots.
 fn host(name: &str, slots: u32) -> HostRequest {

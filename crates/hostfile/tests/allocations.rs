@@ -1,8 +1,8 @@
 //! Allocations of Slurm, PBS, LSF and SGE.
 
 use super::text;
-use landeck_machine::allocation::{current, from_names, from_sge, from_slurm, is_inside};
-use landeck_machine::{Allocation, AllocationError, BatchSystem};
+use landeck_hostfile::allocation::{current, from_names, from_sge, from_slurm, is_inside};
+use landeck_hostfile::{Allocation, AllocationError, BatchSystem};
 use proptest::prelude::*;
 
 fn slurm(nodes: &str, tasks: &str) -> String {

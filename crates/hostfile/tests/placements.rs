@@ -1,8 +1,8 @@
 //! Placements against a model that asks for every rank which hosts have room.
 
 use super::{host, limited};
-use landeck_machine::placement::processes_of;
-use landeck_machine::{HostPlacement, HostPlacementError, HostRequest, RanksBy};
+use landeck_hostfile::placement::processes_of;
+use landeck_hostfile::{HostPlacement, HostPlacementError, HostRequest, RanksBy};
 use proptest::prelude::*;
 
 /// The hosts of the ranks as letters: "aabba".

@@ -1,8 +1,8 @@
 //! `--host`, hostfiles, and entries that mean one host.
 
 use super::{host, limited, text};
-use landeck_machine::host_list::{add_up, from_file, from_words, is_this_host, merge, slots_of};
-use landeck_machine::{HOSTS_MAX, HostRequest};
+use landeck_hostfile::host_list::{add_up, from_file, from_words, is_this_host, merge, slots_of};
+use landeck_hostfile::{HOSTS_MAX, HostRequest};
 use proptest::prelude::*;
 
 #[test]
