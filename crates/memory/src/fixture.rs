@@ -1,9 +1,9 @@
 //! Segments for tests in which one process plays several.
 
-use crate::membership::{SlotRecord, SlotState};
-use crate::page::Presence;
 use crate::plan::SegmentPlan;
 use crate::segment::Segment;
+use crate::slots::membership::{SlotRecord, SlotState};
+use crate::slots::page::Presence;
 
 /// Makes a segment, and attaches it once for each slot, whose process is alive.
 ///

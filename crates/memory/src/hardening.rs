@@ -112,8 +112,8 @@ fn without(whole: Range<u64>, others: &[Range<u64>]) -> Vec<Range<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::membership::{SlotRecord, SlotState};
     use crate::plan::SegmentPlan;
+    use crate::slots::membership::{SlotRecord, SlotState};
     use std::sync::atomic::Ordering;
 
     fn plan() -> SegmentPlan {

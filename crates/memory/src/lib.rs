@@ -43,96 +43,67 @@
 // The model checker's build leaves out what it has no models of.
 #![cfg_attr(loom, allow(dead_code, unreachable_pub))]
 
-#[cfg(not(loom))]
-pub mod abort;
-mod biased_lock;
-pub mod blocks;
-pub mod bytes;
-#[cfg(not(loom))]
-pub mod far;
 mod filled;
 #[cfg(not(loom))]
 #[doc(hidden)]
 pub mod fixture;
-#[cfg(not(loom))]
-pub mod fork;
-#[cfg(not(loom))]
-pub mod gate;
-#[cfg(not(loom))]
-pub mod group_numbers;
 #[cfg(not(loom))]
 pub mod hardening;
 pub mod heap;
 #[cfg(not(loom))]
 mod holdings;
 #[cfg(not(loom))]
-mod ladder;
-#[cfg(not(loom))]
 pub mod lanes_page;
-#[cfg(not(loom))]
-mod links;
-mod lock;
 pub mod mailbox_queue;
-#[cfg(not(loom))]
-pub mod membership;
 #[cfg(not(loom))]
 pub mod message_cells;
 #[cfg(not(loom))]
 pub mod observed;
-#[cfg(not(loom))]
-pub mod page;
-#[cfg(not(loom))]
-mod placement;
-pub mod plain;
+mod other_hosts;
 #[cfg(not(loom))]
 pub mod plan;
-#[cfg(not(loom))]
-pub mod process_memory;
-#[cfg(not(loom))]
-pub mod process_names;
-#[cfg(not(loom))]
-pub mod processors;
-#[cfg(not(loom))]
-pub mod relay_words;
+mod private;
+mod processes;
 #[cfg(not(loom))]
 pub mod remark;
 pub mod ring;
-pub mod room;
-#[cfg(not(loom))]
-pub mod scheduler_order;
 #[cfg(not(loom))]
 pub mod segment;
 #[cfg(not(loom))]
 pub mod shared_area;
 pub mod sleep_word;
-#[cfg(not(loom))]
-pub mod slot_reference;
+mod slots;
 pub mod sync;
 #[cfg(not(loom))]
 pub mod system;
-#[cfg(not(loom))]
-mod waited_for;
-#[cfg(not(loom))]
-pub mod waiter;
+mod waiting;
 
-pub use blocks::{Beside, Blocks, Spread, copy_spread};
-pub use bytes::{Buffer, Bytes};
-pub use room::NoMemory;
+pub use private::blocks::{Beside, Blocks, Spread, copy_spread};
+pub use private::bytes::{Buffer, Bytes};
+pub use private::room::NoMemory;
+pub use private::{blocks, bytes, plain, room};
 #[cfg(not(loom))]
 pub use {
-    far::{FarProcess, FarRecord},
-    gate::{Gate, GateError, ThreadMode},
     heap::{Block, BlockRange, Borrowed, Heap, HeapFull, Lent, Mark, MarkView},
     lanes_page::LaneRecord,
-    membership::{JobState, SlotRecord, SlotState},
     message_cells::{InCell, MessageCells},
     observed::Observed,
-    page::{Counters, Operation, Presence, Tally, WaitRecord, WaitedFor},
-    plain::Plain,
+    other_hosts::far::{FarProcess, FarRecord},
+    other_hosts::relay_words::RelayWords,
     plan::{JobName, SegmentPlan},
-    process_memory::{ProcessMark, ReadRefused, RemoteBytes},
-    relay_words::RelayWords,
+    private::plain::Plain,
+    processes::process_memory::{ProcessMark, ReadRefused, RemoteBytes},
     segment::{Segment, SegmentError},
     shared_area::SharedArea,
-    waiter::{End, Waiter},
+    slots::membership::{JobState, SlotRecord, SlotState},
+    slots::page::{Counters, Operation, Presence, Tally, WaitRecord, WaitedFor},
+    waiting::gate::{Gate, GateError, ThreadMode},
+    waiting::waiter::{End, Waiter},
+};
+#[cfg(not(loom))]
+pub use {
+    other_hosts::{far, relay_words},
+    processes::{fork, process_memory, processors},
+    slots::{abort, group_numbers, membership, page, process_names, slot_reference},
+    waiting::{gate, scheduler_order, waiter},
 };

@@ -26,7 +26,7 @@ use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::bytes::{Bytes, copy};
+use crate::private::bytes::{Bytes, copy};
 use crate::sync::{AtomicU32, AtomicU64, Data, Ordering};
 
 /// Bytes of data that fit in a slot.

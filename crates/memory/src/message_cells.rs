@@ -9,12 +9,12 @@
 //! not take it over. A process without a cell sends in another way. Cells of messages that are never received are
 //! lost, and nothing else happens.
 
-use crate::bytes::{Bytes, copy};
 use crate::filled::Filled;
 pub use crate::plan::CELL_BYTES;
 use crate::plan::CELL_HEAD_BYTES;
+use crate::private::bytes::{Bytes, copy};
 use crate::segment::Segment;
-use crate::waiter;
+use crate::waiting::waiter;
 
 /// Bytes that the sender of a long message puts in before it says so.
 const PIECE_BYTES: usize = 16 << 10;
@@ -168,8 +168,8 @@ impl MessageCells {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::membership::{SlotRecord, SlotState};
     use crate::plan::SegmentPlan;
+    use crate::slots::membership::{SlotRecord, SlotState};
 
     fn segment(processes: u32) -> Segment {
         Segment::local(&SegmentPlan {

@@ -8,15 +8,15 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use crate::lanes_page::LaneRecord;
-use crate::membership::{JobState, SlotRecord};
-use crate::page::{
-    COUNTER_LINE, COUNTER_WORDS, Counters, Presence, WAIT_LINE, WAIT_WORDS, WAITED_FOR_LINES,
-    WaitRecord, WaitedFor,
-};
 use crate::plan::{LINE_BYTES, MEMBERSHIP_HEAD_BYTES, RECORD_BYTES, SegmentPlan};
 use crate::remark::{REMARK_END_WORDS, Remark};
 use crate::segment::{SLEEP_WORD, SegmentError, plan_of};
 use crate::sleep_word::RAISED;
+use crate::slots::membership::{JobState, SlotRecord};
+use crate::slots::page::{
+    COUNTER_LINE, COUNTER_WORDS, Counters, Presence, WAIT_LINE, WAIT_WORDS, WAITED_FOR_LINES,
+    WaitRecord, WaitedFor,
+};
 
 /// Words of a process's own page that are looked at.
 const PAGE_WORDS: usize = REMARK_END_WORDS;
@@ -141,9 +141,9 @@ const _: () = assert!(WAIT_WORDS <= LINE_WORDS && COUNTER_WORDS <= LINE_WORDS);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::membership::SlotState;
-    use crate::page::{Operation, Tally};
     use crate::segment::Segment;
+    use crate::slots::membership::SlotState;
+    use crate::slots::page::{Operation, Tally};
     use std::sync::atomic::Ordering;
 
     fn segment() -> Segment {

@@ -24,7 +24,7 @@ use std::cell::UnsafeCell;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::bytes::{Bytes, copy};
+use crate::private::bytes::{Bytes, copy};
 use crate::sync::{self, AtomicU32, AtomicU64, Data, Ordering};
 
 /// Bytes of data that fit in a line.

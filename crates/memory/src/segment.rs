@@ -24,13 +24,13 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::bytes::Bytes;
-use crate::fork;
 use crate::holdings::Holdings;
 use crate::plan::{
     GROUP_NUMBERS, HEAP_BYTES_MAX, JobName, NAME_WORDS, PAGE_BYTES, SETTINGS_WORDS, SLOTS_MAX,
     SegmentPlan,
 };
+use crate::private::bytes::Bytes;
+use crate::processes::fork;
 use crate::sleep_word;
 use crate::system;
 

@@ -8,9 +8,9 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use crate::bytes::{Bytes, copy};
-use crate::plain::{Plain, bytes_of, bytes_of_mut};
 use crate::plan::PAGE_BYTES;
+use crate::private::bytes::{Bytes, copy};
+use crate::private::plain::{Plain, bytes_of, bytes_of_mut};
 use crate::system;
 
 /// Most bytes of such memory.

@@ -27,7 +27,7 @@ pub(super) const EXEMPTIONS: &[Exemption] = &[
     },
     Exemption {
         rule: "waiting",
-        path: "crates/memory/src/abort.rs",
+        path: "crates/memory/src/slots/abort.rs",
         about: "thread::sleep",
         reason: "a process that is about to end leaves another one a moment to say why the job does",
     },

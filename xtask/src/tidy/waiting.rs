@@ -5,7 +5,7 @@ use super::source::Source;
 use super::tree::Tree;
 
 /// The one place that waits.
-const WAITER: &str = "crates/memory/src/waiter.rs";
+const WAITER: &str = "crates/memory/src/waiting/waiter.rs";
 
 /// The waiter's parts, should it grow into a folder.
 const WAITER_FOLDER: &str = "crates/memory/src/waiter/";

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::control::{CONTROL_BYTES, Control, HEIR, OWNER, control_of};
 use super::{BlockRange, returns};
-use crate::bytes::{Buffer, Bytes};
+use crate::private::bytes::{Buffer, Bytes};
 use crate::segment::Segment;
 
 /// Most bytes put in before the reader is told of them. Telling costs both sides the transfer of a

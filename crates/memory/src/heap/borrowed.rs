@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::control::{CONTROL_BYTES, Control, HEIR, OWNER, control_of};
 use super::space::GRAIN;
 use super::{BlockRange, returns};
-use crate::bytes::Bytes;
 use crate::plan::LINE_BYTES;
+use crate::private::bytes::Bytes;
 use crate::segment::Segment;
 use crate::sync;
 

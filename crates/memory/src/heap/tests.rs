@@ -2,8 +2,8 @@
 //! a hardened job.
 
 use super::*;
-use crate::bytes::Bytes;
 use crate::plan::{PAGE_BYTES, SegmentPlan};
+use crate::private::bytes::Bytes;
 use crate::segment::Segment;
 use landeck_testing::Watchdog;
 use std::sync::atomic::Ordering;

@@ -1,7 +1,7 @@
 //! The names of processes in messages: `rank 3 (pid 411)`, and in a job on several hosts `rank 3 on n2 (pid 411)`.
 
-use crate::membership::{SlotRecord, SlotState};
 use crate::segment::Segment;
+use crate::slots::membership::{SlotRecord, SlotState};
 
 impl Segment {
     /// The name of a host, or its number if it has no name.
@@ -78,7 +78,7 @@ pub fn name_in_words(rank: Option<usize>, slot: u32, on_host: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::far::{FarProcess, FarRecord};
+    use crate::other_hosts::far::{FarProcess, FarRecord};
     use crate::plan::{JobName, SegmentPlan};
 
     #[test]

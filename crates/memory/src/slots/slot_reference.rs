@@ -16,8 +16,8 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::page::Presence;
 use crate::segment::Segment;
+use crate::slots::page::Presence;
 
 /// Where the generation stands in the own page.
 const SEEN: u64 = 8;
@@ -106,7 +106,7 @@ impl Segment {
     /// Whether a slot has a process that lives or is to come.
     fn is_there(&self, slot: u32) -> bool {
         let state = self.slot_record(slot).state;
-        !state.has_ended() && state != crate::membership::SlotState::Free
+        !state.has_ended() && state != crate::slots::membership::SlotState::Free
     }
 
     /// The word in which a bit is, and the bit.

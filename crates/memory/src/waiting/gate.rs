@@ -9,11 +9,11 @@ use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-pub use crate::biased_lock::Bias;
-use crate::biased_lock::{BiasedLock, Way};
-use crate::fork;
-use crate::lock::Lock;
+use crate::processes::fork;
 use crate::system;
+pub use crate::waiting::biased_lock::Bias;
+use crate::waiting::biased_lock::{BiasedLock, Way};
+use crate::waiting::lock::Lock;
 
 /// The threads that may call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The peers that a process waits for most.
 
-use crate::page::{WAITED_FOR, WaitedFor};
+use crate::slots::page::{WAITED_FOR, WaitedFor};
 
 /// The peers that a process has waited for longest. A table of all peers would grow with the square of their number
 /// over the job, so only a few are told apart: a new peer takes the entry of the one least waited for, and its time

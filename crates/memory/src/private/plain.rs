@@ -2,7 +2,7 @@
 
 use std::ptr::NonNull;
 
-use crate::bytes::Buffer;
+use crate::private::bytes::Buffer;
 
 /// A type whose every bit pattern is a value, without padding and without pointers: all numbers, and arrays of them.
 ///

@@ -23,20 +23,20 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering, compiler_fence, fence};
 use std::time::Duration;
 
-use crate::ladder::{Ladder, Step};
 use crate::lanes_page::{LANES_EVERY_NS, LaneRecord};
-use crate::membership::JobState;
-use crate::page::WaitRecord;
-use crate::placement::{self, CrowdingDetector};
 use crate::remark::{self, Remark};
-use crate::scheduler_order::SchedulerOrder;
 use crate::segment::Segment;
 use crate::sleep_word::{self, RAISED};
+use crate::slots::membership::JobState;
+use crate::slots::page::WaitRecord;
+use crate::slots::waited_for::WaitedForMost;
 use crate::sync;
 use crate::system::{self, now_ns};
-use crate::waited_for::WaitedForMost;
+use crate::waiting::ladder::{Ladder, Step};
+use crate::waiting::placement::{self, CrowdingDetector};
+use crate::waiting::scheduler_order::SchedulerOrder;
 
-pub use crate::ladder::Patience;
+pub use crate::waiting::ladder::Patience;
 
 /// Polls before the clock is looked at for the first time; the first half without a pause. Between two
 /// cores side by side a message takes less time than these, and a pause is so long that it matters in
@@ -614,9 +614,9 @@ pub fn is_registered() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::membership::{SlotRecord, SlotState};
-    use crate::page::WaitedFor;
     use crate::plan::SegmentPlan;
+    use crate::slots::membership::{SlotRecord, SlotState};
+    use crate::slots::page::WaitedFor;
     use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
 
@@ -640,7 +640,7 @@ mod tests {
         fn record(&self) -> WaitRecord {
             WaitRecord {
                 peer: Some(1),
-                operation: crate::page::Operation::Receive,
+                operation: crate::slots::page::Operation::Receive,
                 ..WaitRecord::default()
             }
         }
@@ -663,7 +663,7 @@ mod tests {
             assert_eq!(waiter.wait(&mut Flag(&flag, &segment), Some(deadline)), End::TimedOut);
             assert!(now_ns() >= deadline);
             assert!(waiter.times().sleeps > 0 && waiter.times().waited_ns >= 200_000_000);
-            assert_eq!(segment.wait_record(0).operation, crate::page::Operation::None);
+            assert_eq!(segment.wait_record(0).operation, crate::slots::page::Operation::None);
             let (counters, times) = (segment.counters(0), waiter.times());
             let seen = (counters.waits, counters.waited_ns, counters.sleeps);
             assert_eq!(seen, (times.waits, times.waited_ns, times.sleeps));

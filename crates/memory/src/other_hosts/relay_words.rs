@@ -80,8 +80,8 @@ impl RelayWords {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bytes::Bytes;
     use crate::plan::SegmentPlan;
+    use crate::private::bytes::Bytes;
     use crate::ring::{RingReceiver, RingSender};
 
     #[test]

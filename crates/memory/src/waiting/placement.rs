@@ -5,9 +5,9 @@
 //! on one core while another idles. Each has a *home*, the cores in turn by slots, so that ranks that follow each
 //! other, which mostly talk to each other, run side by side. A process moves only to cores that it is allowed.
 
-use crate::membership::SlotState;
 use crate::segment::Segment;
 use crate::sleep_word;
+use crate::slots::membership::SlotState;
 use crate::system;
 
 /// With more processes to a core than so many the scheduler spreads them well enough, and counting takes long.
@@ -90,8 +90,8 @@ impl CrowdingDetector {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::membership::SlotRecord;
     use crate::plan::SegmentPlan;
+    use crate::slots::membership::SlotRecord;
 
     #[test]
     fn only_long_crowding_moves_a_process_and_not_its_neighbour() {

@@ -21,8 +21,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::lock::Lock;
 use crate::sync::{AtomicUsize, Futex, Ordering, heavy_barrier, light_barrier};
+use crate::waiting::lock::Lock;
 
 const NOBODY: usize = 0;
 const OUTSIDE: u32 = 0;

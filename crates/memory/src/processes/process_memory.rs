@@ -10,7 +10,7 @@
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-use crate::bytes::Buffer;
+use crate::private::bytes::Buffer;
 
 /// The word that others read. Zero until the first use.
 static WORD: AtomicU64 = AtomicU64::new(0);

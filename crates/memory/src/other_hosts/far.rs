@@ -18,10 +18,10 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::membership::{SlotRecord, SlotState};
 use crate::observed::Observed;
 use crate::plan::{HOST_NAME_BYTES, JobName, NAME_WORDS, WORLD_ENTRY_BYTES};
 use crate::segment::Segment;
+use crate::slots::membership::{SlotRecord, SlotState};
 
 /// Where a bit field of a record's first word begins.
 const LOST_BIT: u32 = 8;

@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use crate::bytes::{Buffer, Bytes, copy};
+use crate::private::bytes::{Buffer, Bytes, copy};
 
 /// Where blocks of equal length lie: the first, and how far each is behind the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 
 use std::alloc::Layout;
 
-use crate::bytes::Bytes;
-use crate::plain::{Plain, bytes_of_mut};
+use crate::private::bytes::Bytes;
+use crate::private::plain::{Plain, bytes_of_mut};
 
 /// This process gets no memory for so many bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,7 +31,7 @@ pub fn zeroes<T: Plain>(count: usize) -> Result<Vec<T>, NoMemory> {
     let no_memory = NoMemory::for_values::<T>(count);
     let layout = Layout::array::<T>(count).map_err(|_| no_memory)?;
     if layout.size() == 0 {
-        return Ok(vec![crate::plain::zero(); count]);
+        return Ok(vec![crate::private::plain::zero(); count]);
     }
     // SAFETY: the layout is not empty.
     let start = unsafe { std::alloc::alloc_zeroed(layout) }.cast::<T>();
