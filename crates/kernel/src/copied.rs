@@ -15,9 +15,9 @@ use landeck_wire::ContextId;
 use crate::area::Area;
 use crate::arrival::Core;
 use crate::endpoint::Endpoint;
+use crate::endpoint::sending::{WHOLE_BYTES, sent};
 use crate::mailboxes::FIRST_MAILBOX;
 use crate::request::RequestId;
-use crate::sending::{WHOLE_BYTES, sent};
 use crate::transfer::{CopiedSend, decode_pair};
 use crate::work::Work;
 

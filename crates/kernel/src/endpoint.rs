@@ -3,6 +3,14 @@
 //! It is generic over its nearest channel, so that the shared-memory path is inlined and calls through no table of
 //! functions. Other networks are called through the trait.
 
+pub(crate) mod chunked_sends;
+pub(crate) mod held;
+pub(crate) mod in_cell;
+pub(crate) mod paced_offers;
+pub(crate) mod put_back;
+pub(crate) mod sending;
+pub(crate) mod withdrawal;
+
 use landeck_channel::{Channel, Peer, SendError, URGENT_BYTES_MAX};
 use landeck_memory::heap::{Block, Heap, LendError, Lent};
 use landeck_memory::{Bytes, Operation, Segment, WaitRecord};

@@ -11,7 +11,7 @@ use landeck_protocols::service::{Entry, EntryWord, Outcome, Seat, State};
 use crate::answer::Answer;
 use crate::error::Result;
 use crate::feed::{FedMessage, FeedHead, FeedItem, FeedWriter, LastRequest, Opened};
-use crate::folding::entry_with_details;
+use crate::replica::folding::entry_with_details;
 use crate::replica::{LocalState, Replica};
 
 /// A feed ends behind the entry that makes it so long.

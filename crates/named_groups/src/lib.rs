@@ -33,14 +33,8 @@
 //! | `error`, `group_error` | why a call fails |
 
 mod answer;
-mod arrival;
-mod copying;
-mod deaths;
-mod destroying;
 mod error;
-mod far;
 mod feed;
-mod folding;
 mod follower;
 mod group_error;
 mod log_copy;
@@ -59,7 +53,6 @@ mod server_client;
 mod server_handle;
 mod subscription;
 mod sync;
-mod sync_wait;
 mod thread_members;
 mod time_limit;
 

@@ -1,5 +1,11 @@
 //! A process's replica of a named group: the log, and the state folded from it.
 
+pub(crate) mod copying;
+pub(crate) mod deaths;
+pub(crate) mod destroying;
+pub(crate) mod far;
+pub(crate) mod folding;
+
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;

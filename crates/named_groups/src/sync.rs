@@ -1,14 +1,17 @@
 //! Synchronisation of the members of a group.
 
+pub(crate) mod arrival;
+pub(crate) mod sync_wait;
+
 use landeck_protocols::service::Seat;
 
 use crate::answer::Answer;
-use crate::arrival::{SyncArrival, SyncOutcome};
 use crate::error::{Result, ServiceError};
 use crate::group_error::GroupError;
 use crate::replica::{LocalState, Replica};
 use crate::requests::PostedRequest;
 use crate::server_client::ServerClient;
+use crate::sync::arrival::{SyncArrival, SyncOutcome};
 use crate::time_limit::TimeLimit;
 
 /// A synchronisation at which a member has arrived, and which was not complete in the time given.

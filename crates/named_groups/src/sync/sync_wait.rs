@@ -11,9 +11,9 @@ use landeck_memory::{End, Operation, WaitRecord};
 use landeck_objects::group_log::WaitsFor;
 use landeck_protocols::service::Seat;
 
-use crate::arrival::{RollStatus, SyncArrival, SyncOutcome};
 use crate::error::{Result, ServiceError};
 use crate::replica::{LocalState, Replica, WaitNotice};
+use crate::sync::arrival::{RollStatus, SyncArrival, SyncOutcome};
 use crate::time_limit::TimeLimit;
 
 /// The endpoint is polled once in so many polls of the roll.

@@ -9,8 +9,8 @@ use crate::area::Area;
 use crate::arrival::Core;
 use crate::chunks::{Chunking, Chunks, Coming, Destination};
 use crate::endpoint::Endpoint;
+use crate::endpoint::sending::sent;
 use crate::request::RequestId;
-use crate::sending::sent;
 use crate::transfer::{CopiedSend, PAIR_BYTES, Reply, TRIPLE_BYTES, encode_pair};
 use crate::work::{Parting, Work};
 

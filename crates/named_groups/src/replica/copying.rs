@@ -5,8 +5,8 @@ use landeck_protocols::service::{Entry, EntryWord, Outcome, State};
 use crate::answer::Answer;
 use crate::error::Result;
 use crate::feed::{FedMessage, FeedItem, LastRequest, items};
-use crate::folding::entry_with_details;
 use crate::log_copy::{FromServer, LogCopy};
+use crate::replica::folding::entry_with_details;
 use crate::replica::{EntryOwner, LocalState, Replica};
 
 impl Replica {
