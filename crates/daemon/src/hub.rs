@@ -9,8 +9,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use ipnet::IpNet;
 use landeck_host::signals::CaughtSignals;
 use landeck_joining::peer;
+use landeck_launch::hosts_wish::PortRange;
 use landeck_protocols::hosts::{HostEnd, HostTiming, Lease, NameTable};
 use landeck_trust::{JoinTokens, KeyPair};
 use landeck_wire::preamble::Purpose;
@@ -18,7 +20,7 @@ use landeck_wire::word::{HostEntry, Word, WordContent};
 use landeck_wire::{ControlMessage, HostIncarnation, HostNumber, MachineId};
 use rustix::event::epoll::EventFlags;
 
-use crate::addresses::{self, NetworkPrefix};
+use crate::addresses;
 use crate::bootstrap::DaemonOptions;
 use crate::clock::BootClock;
 use crate::daemon_message::DaemonMessage;
@@ -29,7 +31,7 @@ use crate::heartbeats::{HeardBeat, Heartbeats};
 use crate::job_message::JobMessage;
 use crate::lanes::{LaneTools, Lanes, LanesEvent};
 use crate::links::{LinkMeasurer, LinkTools};
-use crate::listener::{DaemonPorts, Listener};
+use crate::listener::Listener;
 use crate::members::{Members, MembersEvent};
 use crate::parts::Parts;
 use crate::pictures::{PictureTools, Pictures};
@@ -151,7 +153,7 @@ impl Port {
     ///
     /// # Errors
     /// The kernel's error, or that of the library of keys.
-    pub(crate) fn open(range: Option<DaemonPorts>, networks: &[NetworkPrefix]) -> io::Result<Self> {
+    pub(crate) fn open(range: Option<PortRange>, networks: &[IpNet]) -> io::Result<Self> {
         let mut reactor = Reactor::new()?;
         let (listener, datagrams) = Listener::open(&mut reactor, range)?;
         let pair = KeyPair::generate().map_err(io::Error::other)?;

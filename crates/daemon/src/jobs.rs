@@ -6,6 +6,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use landeck_launch::guardian::GuardianError;
 use landeck_launch::guardian::server;
 pub(crate) use landeck_launch::guardian::server::GuardianServer;
+use landeck_launch::hosts_wish::PortRange;
 use landeck_launch::messages::{PartEvent, PartRefusal};
 use landeck_launch::part::{DescriptorWatch, HostPart, check};
 use landeck_launch::request::LaunchError;
@@ -18,7 +19,6 @@ use crate::bootstrap::DaemonOptions;
 use crate::context::{Context, JobHandler};
 use crate::figures::OwnFigures;
 use crate::job_message::JobMessage;
-use crate::listener::DaemonPorts;
 use crate::reactor::JOB_TOKENS;
 use crate::whole_job::WholeJob;
 
@@ -58,9 +58,9 @@ pub(crate) struct WantedMachine {
     /// The options that all daemons have in common.
     pub(crate) options: DaemonOptions,
     /// The ports that may be used.
-    pub(crate) ports: Option<DaemonPorts>,
+    pub(crate) ports: Option<PortRange>,
     /// The networks that are used first.
-    pub(crate) networks: Vec<crate::addresses::NetworkPrefix>,
+    pub(crate) networks: Vec<ipnet::IpNet>,
 }
 
 /// The daemon's loop, as a part uses it.

@@ -22,9 +22,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use ipnet::IpNet;
 use landeck_host::say;
 use landeck_host::signals::CaughtSignals;
 use landeck_joining::inherited;
+use landeck_launch::hosts_wish::PortRange;
 use landeck_trust::{JoinToken, KeyHash};
 use landeck_wire::word::HostEntry;
 use landeck_wire::{HostIncarnation, HostNumber, MachineId};
@@ -32,13 +34,11 @@ use rustix::process::{
     DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
 };
 
-pub use crate::addresses::NetworkPrefix;
 use crate::bootstrap::{Announcement, Assignment, LINE_BYTES_MAX};
 use crate::daemon_message::DaemonMessage;
 use crate::facts::HostFacts;
 use crate::hub::{Hub, Port, Station};
 use crate::jobs::{GuardianServer, Jobs};
-pub use crate::listener::DaemonPorts;
 pub use crate::process_socket::process_socket_name;
 
 mod addresses;
@@ -96,9 +96,9 @@ pub enum DaemonRole {
         /// Whether the streams belong to the daemons of several hosts. They carry no trunk then.
         shares_streams: bool,
         /// The ports that it may use.
-        ports: Option<DaemonPorts>,
+        ports: Option<PortRange>,
         /// The networks that it prefers.
-        networks: Vec<NetworkPrefix>,
+        networks: Vec<IpNet>,
     },
     /// It joins a machine by a token.
     Join {
@@ -109,9 +109,9 @@ pub enum DaemonRole {
         /// The name of this host; by default the kernel's.
         name: Option<String>,
         /// The ports that it may use.
-        ports: Option<DaemonPorts>,
+        ports: Option<PortRange>,
         /// The networks that it prefers.
-        networks: Vec<NetworkPrefix>,
+        networks: Vec<IpNet>,
     },
 }
 
@@ -189,9 +189,9 @@ fn live(role: DaemonRole, server: GuardianServer) -> Result<u8, DaemonError> {
 }
 
 /// The error of a daemon that cannot listen.
-fn no_port(ports: Option<DaemonPorts>) -> impl Fn(io::Error) -> DaemonError {
+fn no_port(ports: Option<PortRange>) -> impl Fn(io::Error) -> DaemonError {
     move |source| match ports {
-        Some((first, last)) => DaemonError::Ports { first, last, source },
+        Some(PortRange { first, last }) => DaemonError::Ports { first, last, source },
         None => DaemonError::System { attempt: "listen", source },
     }
 }
@@ -221,8 +221,8 @@ fn found(server: GuardianServer, launcher: Option<String>) -> Result<(Hub, Jobs)
 fn assigned(
     name: Option<String>,
     shares_streams: bool,
-    ports: Option<DaemonPorts>,
-    networks: &[NetworkPrefix],
+    ports: Option<PortRange>,
+    networks: &[IpNet],
 ) -> Result<Hub, DaemonError> {
     let system = |attempt| move |source| DaemonError::System { attempt, source };
     let port = Port::open(ports, networks).map_err(no_port(ports))?;
@@ -267,8 +267,8 @@ fn joined(
     address: Option<std::net::SocketAddr>,
     token_file: &Path,
     name: Option<String>,
-    ports: Option<DaemonPorts>,
-    networks: &[NetworkPrefix],
+    ports: Option<PortRange>,
+    networks: &[IpNet],
 ) -> Result<Hub, DaemonError> {
     let system = |attempt| move |source| DaemonError::System { attempt, source };
     let text = match token_file == Path::new("-") {

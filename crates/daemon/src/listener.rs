@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use landeck_launch::hosts_wish::PortRange;
 use landeck_wire::preamble::{CHALLENGE_BYTES, PREAMBLE_BYTES, Preamble, PreambleError};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
@@ -25,8 +26,6 @@ use crate::refusals::Refusals;
 const ACCEPTS_PER_TURN: usize = 64;
 /// The time without accepting after the process ran out of descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
-/// The range of ports in which `--port-range` lets the daemon listen, both ends included.
-pub type DaemonPorts = (u16, u16);
 
 /// The port of the daemon.
 #[derive(Debug)]
@@ -77,11 +76,11 @@ impl Listener {
     /// The kernel's error; no port of the range is free.
     pub(crate) fn open(
         reactor: &mut Reactor,
-        range: Option<DaemonPorts>,
+        range: Option<PortRange>,
     ) -> io::Result<(Self, OwnedFd)> {
         const TRIES: usize = 64;
         let ports: Vec<u16> = match range {
-            Some((first, last)) => (first..=last).collect(),
+            Some(PortRange { first, last }) => (first..=last).collect(),
             None => vec![0; TRIES],
         };
         let mut error = io::Error::from(Errno::ADDRINUSE);

@@ -124,8 +124,8 @@ fn options_of(wish: &HostsWish) -> MachineOptions {
     MachineOptions {
         host_timeout_ms: u64::try_from(wish.host_timeout.as_millis()).unwrap_or(u64::MAX),
         is_plain: wish.is_plain,
-        ports: wish.ports.map(|ports| (ports.first, ports.last)),
-        networks: wish.networks.iter().map(|network| (network.address, network.bits)).collect(),
+        ports: wish.ports,
+        networks: wish.networks.clone(),
     }
 }
 

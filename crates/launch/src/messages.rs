@@ -1,12 +1,13 @@
 //! The messages between launcher, arbiter and the parts of a job.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
+use ipnet::IpNet;
 use landeck_wire::word::ProcessEnd;
 use landeck_wire::{HostNumber, ProcessId};
 use serde::{Deserialize, Serialize};
 
+use crate::hosts_wish::PortRange;
 use crate::output::Stream;
 use crate::remote_start::StartWay;
 use crate::spec::JobSpec;
@@ -136,10 +137,10 @@ pub struct MachineOptions {
     pub host_timeout_ms: u64,
     /// Whether messages travel unencrypted.
     pub is_plain: bool,
-    /// The first and the last port for everything that listens; `None` leaves the choice to the kernel.
-    pub ports: Option<(u16, u16)>,
-    /// The networks that hosts use first, each by an address and the number of common bits.
-    pub networks: Vec<(IpAddr, u8)>,
+    /// The ports for everything that listens; `None` leaves the choice to the kernel.
+    pub ports: Option<PortRange>,
+    /// The networks that hosts use first.
+    pub networks: Vec<IpNet>,
 }
 
 /// A message of the launcher to its arbiter.

@@ -1,9 +1,10 @@
 //! The options for several hosts, and the hosts that a job runs on: those of the command line, else those of an
 //! allocation, else this one.
 
-use crate::values::{setting, shell_words, time, whole};
+use crate::values::{setting, time, whole};
 use clap::builder::PossibleValuesParser;
 use clap::{ArgAction, Args, ValueEnum};
+use ipnet::IpNet;
 use landeck::settings;
 use landeck_host::budget::PROCESSES_MAX;
 use landeck_host::placement::MapBy;
@@ -14,7 +15,7 @@ use landeck_hostfile::{
     RANKS_MAX, RanksBy, allocation,
 };
 use landeck_launch::hosts_wish::{
-    HOST_TIMEOUT, HOST_TIMEOUT_RANGE, HostStart, HostsWish, IpNetwork, PortRange,
+    self, HOST_TIMEOUT, HOST_TIMEOUT_RANGE, HostStart, HostsWish, PortRange,
 };
 use landeck_launch::request::{LAUNCHER_FAILED, Launch};
 use landeck_wire::way::PathWish;
@@ -104,7 +105,7 @@ pub(crate) struct HostsArguments {
         action = ArgAction::Append,
         help_heading = HOSTS
     )]
-    networks: Vec<IpNetwork>,
+    networks: Vec<IpNet>,
     /// Do not encrypt messages between hosts
     #[arg(long, help_heading = HOSTS)]
     plain: bool,
@@ -447,7 +448,7 @@ fn host_words(text: &str) -> Result<HostWords, String> {
 
 /// Parses a command with its options, quoted as in a shell.
 pub(crate) fn command_words(text: &str) -> Result<RshWords, &'static str> {
-    let words = shell_words(text).ok_or("a quote or a backslash stands open at its end")?;
+    let words = shlex::split(text).ok_or("a quote or a backslash stands open at its end")?;
     match words.is_empty() {
         true => Err("a command is wanted, such as ssh or \"ssh -p 2222\""),
         false => Ok(RshWords(words)),
@@ -471,12 +472,12 @@ fn host_timeout(text: &str) -> Result<Duration, &'static str> {
 
 /// Parses a range of ports.
 pub(crate) fn ports(text: &str) -> Result<PortRange, String> {
-    text.parse().map_err(|error: landeck_launch::hosts_wish::PortRangeError| error.to_string())
+    text.parse().map_err(|error: hosts_wish::PortRangeError| error.to_string())
 }
 
 /// A value of `--incast`, which the processes read.
-fn network(text: &str) -> Result<IpNetwork, String> {
-    text.parse().map_err(|error: landeck_launch::hosts_wish::IpNetworkError| error.to_string())
+fn network(text: &str) -> Result<IpNet, String> {
+    hosts_wish::network(text).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -50,35 +50,6 @@ pub(crate) fn time(text: &str) -> Result<Duration, &'static str> {
     Duration::try_from_secs_f64(number * unit_seconds).map_err(|_| WANTED)
 }
 
-/// The words of a command, quoted as in a shell; `None` if a quote or a backslash stands open at the end.
-pub(crate) fn shell_words(text: &str) -> Option<Vec<String>> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut quote = None;
-    let mut letters = text.chars();
-    while let Some(letter) = letters.next() {
-        match (quote, letter) {
-            (Some(open), _) if letter == open => quote = None,
-            (None, '\'' | '"') => {
-                quote = Some(letter);
-                word.get_or_insert_default();
-            }
-            (None, _) if letter.is_whitespace() => words.extend(word.take()),
-            (None | Some('"'), '\\') => {
-                let next = letters.next()?;
-                let word = word.get_or_insert_default();
-                if quote.is_some() && !"\"\\$`".contains(next) {
-                    word.push('\\');
-                }
-                word.push(next);
-            }
-            _ => word.get_or_insert_default().push(letter),
-        }
-    }
-    words.extend(word);
-    quote.is_none().then_some(words)
-}
-
 /// Reads a value of an option that says the same as a variable.
 pub(crate) fn setting(
     variable: &'static str,
@@ -101,22 +72,6 @@ mod tests {
             whole(0, 9)("10").unwrap_err(),
             "a whole number is wanted, from 0 to 9, such as 4"
         );
-    }
-
-    #[test]
-    fn commands_are_quoted_as_in_a_shell() {
-        for (text, words) in [
-            ("ssh  -p 2222 ", &["ssh", "-p", "2222"][..]),
-            ("ssh -o 'LogLevel ERROR'", &["ssh", "-o", "LogLevel ERROR"]),
-            (r#"ssh -o "LogLevel ERROR" x"y z"'"'"#, &["ssh", "-o", "LogLevel ERROR", "xy z\""]),
-            (r#"a\ b "\"\n" '' '\'"#, &["a b", r#""\n"#, "", r"\"]),
-            ("", &[]),
-        ] {
-            assert_eq!(shell_words(text).unwrap(), words, "{text}");
-        }
-        for text in ["ssh 'x", "\"", "x\\"] {
-            assert_eq!(shell_words(text), None, "{text}");
-        }
     }
 
     #[test]

@@ -2,12 +2,14 @@
 
 #![forbid(unsafe_code)]
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
-use landeck_daemon::{DaemonPorts, DaemonRole, NetworkPrefix};
+use ipnet::IpNet;
+use landeck_daemon::DaemonRole;
+use landeck_launch::hosts_wish::{PortRange, network};
 
 mod generate;
 
@@ -73,30 +75,11 @@ enum Action {
 #[derive(Debug, clap::Args)]
 struct PortOptions {
     /// The ports that may be used, such as 40000-40100.
-    #[arg(long, value_name = "A-B", value_parser = port_range)]
-    port_range: Option<DaemonPorts>,
+    #[arg(long, value_name = "A-B")]
+    port_range: Option<PortRange>,
     /// A network that is used first, such as 10.0.0.0/8.
     #[arg(long, value_name = "CIDR", value_parser = network)]
-    network: Vec<NetworkPrefix>,
-}
-
-fn port_range(text: &str) -> Result<DaemonPorts, String> {
-    let range = text
-        .split_once('-')
-        .and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)));
-    match range {
-        Some((first, last)) if 0 < first && first <= last => Ok((first, last)),
-        _ => Err("two ports are wanted, such as 40000-40100".to_owned()),
-    }
-}
-
-fn network(text: &str) -> Result<NetworkPrefix, String> {
-    let wanted = || "a network is wanted, such as 10.0.0.0/8".to_owned();
-    let (address, bits) = text.split_once('/').ok_or_else(wanted)?;
-    let address: IpAddr = address.parse().map_err(|_| wanted())?;
-    let bits: u8 = bits.parse().map_err(|_| wanted())?;
-    let most = if address.is_ipv4() { 32 } else { 128 };
-    if bits <= most { Ok((address, bits)) } else { Err(wanted()) }
+    network: Vec<IpNet>,
 }
 
 fn main() -> ExitCode {

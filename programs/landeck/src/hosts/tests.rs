@@ -210,3 +210,19 @@ fn wrong_wishes_are_explained() {
     std::fs::remove_file(&limit).unwrap();
     assert!(error.starts_with("3 processes do not fit: max_slots permits 2"), "{error}");
 }
+
+#[test]
+fn commands_are_quoted_as_in_a_shell() {
+    for (text, words) in [
+        ("ssh  -p 2222 ", &["ssh", "-p", "2222"][..]),
+        ("ssh -o 'LogLevel ERROR'", &["ssh", "-o", "LogLevel ERROR"]),
+        (r#"ssh -o "LogLevel ERROR" x"y z"'"'"#, &["ssh", "-o", "LogLevel ERROR", "xy z\""]),
+        (r#"a\ b "\"\n" '' '\'"#, &["a b", r#""\n"#, "", r"\"]),
+    ] {
+        assert_eq!(command_words(text).unwrap().0, words, "{text}");
+    }
+    assert!(command_words(" ").unwrap_err().contains("a command is wanted"));
+    for text in ["ssh 'x", "\"", "x\\"] {
+        assert!(command_words(text).unwrap_err().contains("stands open"), "{text}");
+    }
+}
