@@ -19,7 +19,7 @@
 //! member sleeps; the decider wakes all, and a death wakes all.
 
 use landeck_memory::sync::{AtomicU64, Ordering};
-use landeck_protocols::agreement::{Agreed, Standing};
+use landeck_protocols::agreement::{Agreed, MemberStanding};
 
 use super::words::{Line, Vote};
 
@@ -77,7 +77,7 @@ pub(crate) trait Ballot {
     fn own(&self) -> u32;
     /// Where a member's part in the agreement with this number is.
     fn vote(&self, member: u32, number: u32) -> Option<&Vote>;
-    fn life(&self, member: u32) -> Standing;
+    fn life(&self, member: u32) -> MemberStanding;
     fn outcome_word(&self) -> &Line;
     /// A word of a member's proposal; none when the member names a place that cannot be.
     fn proposal(&self, member: u32, at: u32) -> Option<&AtomicU64>;
@@ -95,7 +95,7 @@ pub(crate) const fn proposal_words(size: u32) -> u32 {
 pub(crate) fn all_are_in(ballot: &impl Ballot, number: u32, seen: &mut u32) -> bool {
     while *seen < ballot.size() {
         let brought = ballot.vote(*seen, number).and_then(|vote| vote.brought(number));
-        if brought.is_none() && ballot.life(*seen) == Standing::Lives {
+        if brought.is_none() && ballot.life(*seen) == MemberStanding::Lives {
             return false;
         }
         *seen += 1;
@@ -118,13 +118,13 @@ pub(crate) fn propose(ballot: &impl Ballot, number: u32) -> Option<()> {
             let part = ballot.vote(member, number).and_then(|vote| vote.brought(number));
             flags &= part.map_or(u32::MAX, |part| part.flags);
             match (life, part) {
-                (Standing::Lives, Some(part)) => {
+                (MemberStanding::Lives, Some(part)) => {
                     wants += u32::from(part.offer.context != 0);
                     living.push(part.acknowledged);
                 }
                 _ => bits |= 1 << (member - first),
             }
-            died += u32::from(life == Standing::Died);
+            died += u32::from(life == MemberStanding::Died);
         }
         word_of(bits_at)?.store(bits, Ordering::Relaxed);
     }
@@ -394,10 +394,10 @@ mod model {
             self.words.votes.get(member as usize)
         }
 
-        fn life(&self, member: u32) -> Standing {
+        fn life(&self, member: u32) -> MemberStanding {
             match self.words.has_died[member as usize].load(Ordering::Acquire) {
-                0 => Standing::Lives,
-                _ => Standing::Died,
+                0 => MemberStanding::Lives,
+                _ => MemberStanding::Died,
             }
         }
 

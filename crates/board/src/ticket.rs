@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 use landeck_memory::heap::Block;
 use landeck_memory::segment::Segment;
-use landeck_protocols::agreement::Standing;
+use landeck_protocols::agreement::MemberStanding;
 
 use super::agreement::Ballot;
 use super::words::{REFUSED, TICKET};
@@ -65,7 +65,7 @@ impl Board {
         (0..self.size()).all(|member| {
             let ticket = self.lines(member).ticket.load(Ordering::Acquire);
             let holds = ticket == self.ticket || ticket == PROMISED;
-            !holds || self.life(member) != Standing::Lives
+            !holds || self.life(member) != MemberStanding::Lives
         })
     }
 }

@@ -144,29 +144,29 @@ impl Chunk {
 
     /// Returns the share of this chunk in a step of the plan.
     #[inline]
-    pub fn share_of(self, action: &Action, plan: &Plan) -> Share {
-        let Self::Block { behind } = self else { return Share::All };
+    pub fn share_of(self, action: &Action, plan: &Plan) -> BoardShare {
+        let Self::Block { behind } = self else { return BoardShare::All };
         let (size, member) = (plan.size, plan.member);
         match *action {
             Action::Deposit { cells, .. } => {
                 let block = cells.first + (member + behind) % size;
                 let cells = Cells { first: block, count: 1, ..cells };
-                Share::This(Action::Deposit { cells, except: None })
+                BoardShare::This(Action::Deposit { cells, except: None })
             }
             Action::Take { from, into, resolved, .. } if (from + behind) % size == member => {
                 let deposited = Cells::new(Store::Input, into.first, 1);
-                Share::This(Action::Take { from, deposited, into, resolved })
+                BoardShare::This(Action::Take { from, deposited, into, resolved })
             }
-            Action::Take { .. } => Share::Nothing,
-            _ if behind == 1 => Share::All,
-            _ => Share::Nothing,
+            Action::Take { .. } => BoardShare::Nothing,
+            _ if behind == 1 => BoardShare::All,
+            _ => BoardShare::Nothing,
         }
     }
 }
 
 /// The share of a chunk in a step of the plan.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Share {
+pub enum BoardShare {
     /// Nothing of it.
     Nothing,
     /// All of it.
@@ -178,13 +178,13 @@ pub enum Share {
 /// Returns the range of a block's bytes that one of so many chunks has.
 fn part_of((block_bytes, unit_bytes): (u64, u64), at: u32, chunks: u32) -> Range<u64> {
     let unit_bytes = unit_bytes.saturating_mul(LINE_BYTES);
-    let cut = Cut { total_bytes: block_bytes, unit_bytes, segments: chunks };
+    let cut = DepositCut { total_bytes: block_bytes, unit_bytes, segments: chunks };
     cut.start(at)..cut.start(at + 1)
 }
 
 /// The cut of one piece of data into segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cut {
+pub struct DepositCut {
     /// The size of the data.
     pub total_bytes: u64,
     /// The size of a unit, which is never cut.
@@ -193,7 +193,7 @@ pub struct Cut {
     pub segments: u32,
 }
 
-impl Cut {
+impl DepositCut {
     /// The first byte of a segment.
     pub fn start(&self, segment: u32) -> u64 {
         let units = self.total_bytes / self.unit_bytes.max(1);
@@ -324,7 +324,9 @@ mod tests {
             let chunk = chunk(at, 4);
             assert_eq!(chunk, Chunk::Part { start: u64::from(at) * quarter, bytes: quarter });
             assert!(
-                plan.steps.iter().all(|step| chunk.share_of(&step.action, &plan) == Share::All)
+                plan.steps
+                    .iter()
+                    .all(|step| chunk.share_of(&step.action, &plan) == BoardShare::All)
             );
         }
     }
@@ -365,9 +367,9 @@ mod tests {
 
     fn shares(chunk: Chunk, plan: &Plan) -> Vec<Action> {
         let share = |action: &Action| match chunk.share_of(action, plan) {
-            Share::Nothing => None,
-            Share::All => Some(action.clone()),
-            Share::This(action) => Some(action),
+            BoardShare::Nothing => None,
+            BoardShare::All => Some(action.clone()),
+            BoardShare::This(action) => Some(action),
         };
         plan.steps.iter().filter_map(|step| share(&step.action)).collect()
     }

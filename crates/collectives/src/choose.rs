@@ -79,7 +79,7 @@ pub struct Facts {
 
 /// A request to a table: an operation and its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct WayRequest {
     /// The operation.
     pub operation: Operation,
     /// Bytes of one block, where a block is what one member has for another or for all (gather,
@@ -92,7 +92,7 @@ pub struct Request {
     pub reproducible: bool,
 }
 
-impl Request {
+impl WayRequest {
     /// Returns a request with data of this size, commutative and not reproducible.
     pub const fn new(operation: Operation, bytes: u64) -> Self {
         Self { operation, bytes: Some(bytes), commutative: true, reproducible: false }
@@ -155,7 +155,7 @@ impl Table {
     /// Returns the choice for a request. The first request of a class takes some microseconds, or up to some milliseconds where
     /// the links of hosts differ; later ones take a look-up.
     #[inline]
-    pub fn way(&mut self, request: &Request) -> &Choice {
+    pub fn way(&mut self, request: &WayRequest) -> &Choice {
         let class = Class::of(request);
         let known = self.known[class.index()];
         let number = if known == 0 { self.remember(class) } else { usize::from(known) - 1 };
@@ -164,8 +164,8 @@ impl Table {
 
     /// The form of the choice for the shortest data: calls of this form need not say by which way they go.
     #[inline]
-    pub fn usual_form(&mut self, request: &Request) -> u32 {
-        let shortest = Request { bytes: request.bytes.map(|_| 1), ..*request };
+    pub fn usual_form(&mut self, request: &WayRequest) -> u32 {
+        let shortest = WayRequest { bytes: request.bytes.map(|_| 1), ..*request };
         let class = Class::of(&shortest);
         let kind = 2 * usize::from(class.ordered) + usize::from(request.bytes.is_some());
         let at = 4 * (class.operation as usize - 1) + kind;
@@ -176,12 +176,12 @@ impl Table {
     }
 
     /// Returns the choice for a request without storing it.
-    pub fn look_up(&self, request: &Request) -> Choice {
+    pub fn look_up(&self, request: &WayRequest) -> Choice {
         self.make(Class::of(request))
     }
 
     /// The number of segments for a request that goes by this way, whichever the table chooses.
-    pub fn segments_by(&self, request: &Request, way: &Way) -> u32 {
+    pub fn segments_by(&self, request: &WayRequest, way: &Way) -> u32 {
         self.cheapest(Class::of(request), vec![way.clone()], Order::Free).segments
     }
 
@@ -489,11 +489,11 @@ mod tests {
         }
     }
 
-    fn any_request() -> impl Strategy<Value = Request> {
+    fn any_request() -> impl Strategy<Value = WayRequest> {
         let operation = prop::sample::select(Operation::ALL.to_vec());
         let bytes = prop_oneof![Just(None), (0u32..50).prop_map(|octave| Some(1u64 << octave))];
         (operation, bytes, any::<bool>(), any::<bool>()).prop_map(
-            |(operation, bytes, commutative, reproducible)| Request {
+            |(operation, bytes, commutative, reproducible)| WayRequest {
                 operation,
                 bytes,
                 commutative,
@@ -570,7 +570,7 @@ mod tests {
             let mut table = Table::new(facts(8, 2, true));
             let least = 1u64 << (octave - 1);
             let more = least + ((least - 1) as f64 * by) as u64;
-            let mut way = |bytes| text(table.way(&Request::new(operation, bytes)));
+            let mut way = |bytes| text(table.way(&WayRequest::new(operation, bytes)));
             prop_assert_eq!(way(least), way(more));
         }
 
@@ -610,7 +610,7 @@ mod tests {
         let asked = Facts { settings, ..facts(6, 2, true) };
         let table = Table::new(asked.clone());
         let way = |table: &Table, operation, bytes| {
-            table.look_up(&Request { bytes, ..Request::new(operation, 0) }).way.to_string()
+            table.look_up(&WayRequest { bytes, ..WayRequest::new(operation, 0) }).way.to_string()
         };
         assert_eq!(way(&table, Operation::AllReduce, Some(8)), "butterfly");
         assert_eq!(way(&table, Operation::Gather, Some(8)), "knomial");
@@ -624,7 +624,7 @@ mod tests {
         for size in [2, 4, 32] {
             let table = Table::new(facts(size, 2, true));
             for operation in Operation::ALL {
-                let choice = table.look_up(&Request::new(operation, 8));
+                let choice = table.look_up(&WayRequest::new(operation, 8));
                 assert!(matches!(choice.way, Way::Board(_)), "{operation}: {choice:?}");
             }
         }
@@ -638,7 +638,7 @@ mod tests {
             let facts = Facts { board_bytes: 1 << 20, settings, ..facts(8, 2, true) };
             let table = Table::new(facts);
             let is_at_board = |operation, bytes| {
-                matches!(table.look_up(&Request::new(operation, bytes)).way, Way::Board(_))
+                matches!(table.look_up(&WayRequest::new(operation, bytes)).way, Way::Board(_))
             };
             for (operation, most_bytes) in [
                 (Operation::Broadcast, 1 << 20),
@@ -664,29 +664,29 @@ mod tests {
 
     #[test]
     fn groups_over_hosts_use_the_boards_of_their_hosts() {
-        let way = |facts: &Facts, request: Request| {
+        let way = |facts: &Facts, request: WayRequest| {
             Table::new(facts.clone()).look_up(&request).way.to_string()
         };
         let blocks = over_hosts(&[&[0, 1], &[2, 3]]);
         for operation in Operation::ALL {
-            let chosen = way(&blocks, Request::new(operation, 8));
+            let chosen = way(&blocks, WayRequest::new(operation, 8));
             assert!(chosen.contains("between hosts"), "{operation}: {chosen}");
             let in_turn = over_hosts(&[&[0, 2], &[1, 3]]);
-            let chosen = way(&in_turn, Request::new(operation, 8));
+            let chosen = way(&in_turn, WayRequest::new(operation, 8));
             assert!(chosen.contains("between hosts"), "{operation}: {chosen}");
             let without = Facts { hosts_have_boards: false, ..blocks.clone() };
-            let chosen = way(&without, Request::new(operation, 8));
+            let chosen = way(&without, WayRequest::new(operation, 8));
             assert!(!chosen.contains("hosts"), "{operation}: {chosen}");
             let all = 1 << 39;
             assert!(
-                !way(&blocks, Request::new(operation, all)).contains("hosts")
+                !way(&blocks, WayRequest::new(operation, all)).contains("hosts")
                     || operation == Operation::Barrier
             );
         }
         let overrides = "butterfly,broadcast=hosts:ring".parse().unwrap();
         let asked = Facts { settings: Settings { overrides, ..Settings::default() }, ..blocks };
-        assert_eq!(way(&asked, Request::new(Operation::AllReduce, 8)), "butterfly");
-        assert_eq!(way(&asked, Request::new(Operation::Broadcast, 8)), "ring between hosts");
+        assert_eq!(way(&asked, WayRequest::new(Operation::AllReduce, 8)), "butterfly");
+        assert_eq!(way(&asked, WayRequest::new(Operation::Broadcast, 8)), "ring between hosts");
     }
 
     /// Equal links between so many hosts, but for those of one host, which are `slower` times as slow.
@@ -706,7 +706,7 @@ mod tests {
         let facts = over_hosts(&[&[0, 1], &[2, 3], &[4, 5], &[6, 7]]);
         let with = |operation, bytes, kib_ps, slow| {
             let table = Table::new(Facts { links: links(4, kib_ps, slow), ..facts.clone() });
-            table.look_up(&Request::new(operation, bytes)).way.to_string()
+            table.look_up(&WayRequest::new(operation, bytes)).way.to_string()
         };
         // 1 KiB in 1 us is 1 GB/s.
         let alike = with(Operation::Broadcast, 256 << 10, 1_000_000, (0, 1));
@@ -739,7 +739,7 @@ mod tests {
     fn an_alltoall_goes_over_boards_while_its_messages_are_short_and_many() {
         let way = |hosts, each, sharing, bytes| {
             let table = Table::new(of_neighbours(hosts, each, sharing));
-            table.look_up(&Request::new(Operation::AllToAll, bytes)).way.to_string()
+            table.look_up(&WayRequest::new(Operation::AllToAll, bytes)).way.to_string()
         };
         const BOARDS: &str = "flat between hosts";
         for (hosts, each, sharing, bytes, expected) in [
@@ -781,7 +781,7 @@ mod tests {
         ] {
             let hosts_have_boards = each > 1;
             let facts = Facts { hosts_have_boards, ..of_neighbours(hosts, each, sharing) };
-            let chosen = Table::new(facts).look_up(&Request::new(Operation::AllReduce, bytes));
+            let chosen = Table::new(facts).look_up(&WayRequest::new(Operation::AllReduce, bytes));
             let way = chosen.way.to_string();
             assert_eq!(way.contains("split"), is_divided, "{hosts} x {each}, {bytes} B: {way}");
         }
@@ -815,7 +815,7 @@ mod tests {
             let table = Table::new(Facts { links: links(3, 1_000_000, slow), ..facts.clone() });
             table.look_up(&request).way.to_string()
         };
-        let request = Request::new(Operation::AllReduce, 256 << 10);
+        let request = WayRequest::new(Operation::AllReduce, 256 << 10);
         let alike = with(&facts, request, (0, 1));
         assert!(!alike.contains("in order"), "{alike}");
         for slow in 0..3 {
@@ -829,7 +829,7 @@ mod tests {
         let overrides = "ring".parse().unwrap();
         let settings = Settings { overrides, ..Settings::default() };
         let asked = Facts { settings, ..over_hosts(&[&[0], &[1], &[2], &[3]]) };
-        let gather = Request::new(Operation::Gather, 1 << 20);
+        let gather = WayRequest::new(Operation::Gather, 1 << 20);
         let mut uneven = links(4, 1_000_000, (0, 1));
         uneven.set(1, 2, Link { latency_ps: 20_000_000, gap_ps: 4_000_000, kib_ps: 50_000_000 });
         let table = Table::new(Facts { links: uneven, ..asked });
@@ -838,7 +838,7 @@ mod tests {
             way.contains("ring in order 0-") && !way.contains("1-2") && !way.contains("2-1"),
             "{way}"
         );
-        let ordered = Request { reproducible: true, ..request };
+        let ordered = WayRequest { reproducible: true, ..request };
         assert!(!with(&facts, ordered, (0, 10)).contains("in order"));
     }
 
@@ -846,7 +846,7 @@ mod tests {
     fn long_data_go_over_hosts_in_units() {
         let table = Table::new(over_hosts(&[&[0, 1], &[2, 3]]));
         for operation in Operation::ALL {
-            let at = |bytes| table.look_up(&Request::new(operation, bytes));
+            let at = |bytes| table.look_up(&WayRequest::new(operation, bytes));
             assert_eq!(at(8).segments.next_multiple_of(2), 2, "{operation}");
             let long = at(64 << 20);
             let is_divided = operation.has_segments() || operation.has_blocks_in_segments();
@@ -859,12 +859,12 @@ mod tests {
 
     #[test]
     fn ordered_reductions_go_over_hosts_wherever_their_members_are() {
-        let ordered = Request { commutative: false, ..Request::new(Operation::AllReduce, 8) };
-        let way = |hosts: &[&[u32]], request: &Request| {
+        let ordered = WayRequest { commutative: false, ..WayRequest::new(Operation::AllReduce, 8) };
+        let way = |hosts: &[&[u32]], request: &WayRequest| {
             Table::new(over_hosts(hosts)).look_up(request).way.to_string()
         };
-        let free = Request::new(Operation::AllReduce, 8);
-        let same = Request { reproducible: true, ..free };
+        let free = WayRequest::new(Operation::AllReduce, 8);
+        let same = WayRequest { reproducible: true, ..free };
         for request in [ordered, free, same] {
             assert!(way(&[&[0, 1], &[2, 3]], &request).contains("between hosts"));
             assert!(way(&[&[0, 2], &[1, 3]], &request).contains("between hosts"));
@@ -877,7 +877,8 @@ mod tests {
         for (has_board, expected) in [(true, "board (each)"), (false, "flat")] {
             let table = Table::new(facts(5, 2, has_board));
             for operation in [Operation::Gather, Operation::Scatter, Operation::AllToAll] {
-                let choice = table.look_up(&Request { bytes: None, ..Request::new(operation, 0) });
+                let choice =
+                    table.look_up(&WayRequest { bytes: None, ..WayRequest::new(operation, 0) });
                 assert_eq!(choice.way.to_string(), expected, "{operation}");
             }
         }

@@ -64,7 +64,7 @@ pub mod tree;
 pub use architecture::Architecture;
 pub use board_schedule::BoardSchedule;
 pub use calibration::Calibration;
-pub use choose::{Choice, Facts, Request, Table, form_of};
+pub use choose::{Choice, Facts, Table, WayRequest, form_of};
 pub use cost_parameters::{CostParameters, Unit};
 pub use derive::{
     BoardStyle, Task, Way, is_derived_over_hosts, plan_of, plan_of_started, plans,
@@ -74,7 +74,7 @@ pub use draw::{Drawing, Timeline};
 pub use execute::{Execution, Precedence, Walk};
 pub use group::{Group, GroupError};
 pub use links::{Link, Links};
-pub use nearness::{Nearness, NearnessError, Place};
+pub use nearness::{MemberPlace, Nearness, NearnessError};
 pub use operation::Operation;
 pub use partial::Order;
 pub use plan::{Action, Cells, Plan, Readers, Step, Store};

@@ -10,9 +10,9 @@
 //! | `none` | one for all members |
 //!
 //! ```
-//! use landeck_collectives::{Nearness, Place};
+//! use landeck_collectives::{Nearness, MemberPlace};
 //!
-//! let places = [(1, 1), (1, 9), (1, 1), (1, 9)].map(|(host, cache)| Place { host, cache });
+//! let places = [(1, 1), (1, 9), (1, 1), (1, 9)].map(|(host, cache)| MemberPlace { host, cache });
 //! let group = Nearness::Caches.group(&places)?;
 //! assert_eq!(group.clusters(), [vec![0, 2], vec![1, 3]]);
 //! # Ok::<(), landeck_collectives::GroupError>(())
@@ -25,7 +25,7 @@ use crate::group::{Group, GroupError};
 
 /// The place where a member runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct MemberPlace {
     /// The random number of its host.
     pub host: u64,
     /// The last-level cache that it is bound to: the number of the cache's first processor, plus one. 0 if it is bound
@@ -58,7 +58,7 @@ impl Nearness {
     ///
     /// # Errors
     /// [`GroupError::Empty`].
-    pub fn group(self, places: &[Place]) -> Result<Group, GroupError> {
+    pub fn group(self, places: &[MemberPlace]) -> Result<Group, GroupError> {
         let size = places.len() as u32;
         let of = |member: u32| places[member as usize];
         let is_one_host = places.iter().all(|place| place.host == places[0].host);
@@ -122,8 +122,8 @@ mod tests {
     use super::*;
     use crate::architecture::{Architecture, Hierarchy};
 
-    fn places(of: &[(u64, u16)]) -> Vec<Place> {
-        of.iter().map(|&(host, cache)| Place { host, cache }).collect()
+    fn places(of: &[(u64, u16)]) -> Vec<MemberPlace> {
+        of.iter().map(|&(host, cache)| MemberPlace { host, cache }).collect()
     }
 
     fn clusters(nearness: Nearness, of: &[(u64, u16)]) -> Vec<Vec<u32>> {

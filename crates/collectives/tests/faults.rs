@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)] // tests may
 
 use landeck_collectives::architecture::{Flat, Knomial};
-use landeck_collectives::check::{Facts, Fault, Wait, prove};
+use landeck_collectives::check::{Facts, PlanFault, Wait, prove};
 use landeck_collectives::{
     Action, BoardStyle, Cells, Group, Operation, Order, Plan, Program, Readers, Step, Store, Task,
     Way, plans,
@@ -24,14 +24,14 @@ fn block(store: Store, number: u32) -> Cells {
 }
 
 /// Returns the fault that `prove` finds in the plans after `change`; before it they are right.
-fn broken(task: &Task, mut plans: Vec<Plan>, change: impl Fn(&mut [Plan])) -> Fault {
+fn broken(task: &Task, mut plans: Vec<Plan>, change: impl Fn(&mut [Plan])) -> PlanFault {
     assert!(prove(&plans, task).is_ok());
     change(&mut plans);
     prove(&plans, task).unwrap_err()
 }
 
 /// Proves the plans of a program written by hand, as it stands.
-fn written(task: &Task, size: u32, write: impl Fn(&mut Program)) -> Result<Facts, Fault> {
+fn written(task: &Task, size: u32, write: impl Fn(&mut Program)) -> Result<Facts, PlanFault> {
     let mut program = Program::new(task.operation, task.root, 1, size, None);
     write(&mut program);
     prove(&program.finish(), task)
@@ -51,15 +51,15 @@ const INPUT: Cells = Cells::new(Store::Input, 0, 1);
 #[test]
 fn plans_of_something_else() {
     let fault = broken(&BROADCAST, flat(&BROADCAST), |plans| plans.swap(1, 2));
-    assert_eq!(fault, Fault::OtherPlan { place: 1, size: 3 });
+    assert_eq!(fault, PlanFault::OtherPlan { place: 1, size: 3 });
     let other = Task { root: 1, ..BROADCAST };
-    assert_eq!(prove(&flat(&BROADCAST), &other), Err(Fault::OtherPlan { place: 0, size: 3 }));
+    assert_eq!(prove(&flat(&BROADCAST), &other), Err(PlanFault::OtherPlan { place: 0, size: 3 }));
 }
 
 #[test]
 fn a_step_that_waits_for_a_later_one() {
     let fault = broken(&BROADCAST, flat(&BROADCAST), |plans| plans[0].steps[0].after = vec![1]);
-    assert_eq!(fault, Fault::WaitsForLater { member: 0, step: 0, before: 1 });
+    assert_eq!(fault, PlanFault::WaitsForLater { member: 0, step: 0, before: 1 });
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_message_to_nobody_else() {
         let fault = broken(&BROADCAST, flat(&BROADCAST), |plans| {
             plans[0].steps[1].action = Action::Send { to: peer, cells: vec![OUTPUT] };
         });
-        assert_eq!(fault, Fault::NoPeer { member: 0, step: 1, peer });
+        assert_eq!(fault, PlanFault::NoPeer { member: 0, step: 1, peer });
     }
 }
 
@@ -76,19 +76,19 @@ fn a_message_to_nobody_else() {
 fn a_written_input() {
     let copy = Action::Copy { from: OUTPUT, into: INPUT };
     let fault = broken(&REDUCE, flat(&REDUCE), |plans| plans[0].steps.push(step(copy.clone())));
-    assert_eq!(fault, Fault::InputWritten { member: 0, step: 5, block: 0 });
+    assert_eq!(fault, PlanFault::InputWritten { member: 0, step: 5, block: 0 });
 }
 
 #[test]
 fn blocks_without_room() {
     let fault = broken(&REDUCE, flat(&REDUCE), |plans| plans[0].scratch.clear());
-    assert_eq!(fault, Fault::NoRoom { member: 0, step: 0, store: SCRATCH, block: 0 });
+    assert_eq!(fault, PlanFault::NoRoom { member: 0, step: 0, store: SCRATCH, block: 0 });
     let fault = broken(&GATHER, flat(&GATHER), |plans| {
         let into = block(Store::Output, 1);
         let from = block(Store::Input, 1);
         plans[1].steps.push(step(Action::Copy { from, into })); // only the root has an output
     });
-    assert_eq!(fault, Fault::NoRoom { member: 1, step: 1, store: Store::Output, block: 1 });
+    assert_eq!(fault, PlanFault::NoRoom { member: 1, step: 1, store: Store::Output, block: 1 });
 }
 
 #[test]
@@ -97,14 +97,15 @@ fn blocks_of_different_numbers() {
         let from = block(Store::Input, 0);
         plans[0].steps[0].action = Action::Copy { from, into: block(Store::Output, 1) };
     });
-    assert_eq!(fault, Fault::OtherBlock { member: 0, step: 0 });
+    assert_eq!(fault, PlanFault::OtherBlock { member: 0, step: 0 });
 }
 
 #[test]
 fn steps_at_one_block_at_once() {
     // Without its wait the combination reads while the message is still coming.
     let fault = broken(&REDUCE, flat(&REDUCE), |plans| plans[0].steps[1].after.clear());
-    let race = |first, second| Fault::Race { member: 0, first, second, store: SCRATCH, block: 0 };
+    let race =
+        |first, second| PlanFault::Race { member: 0, first, second, store: SCRATCH, block: 0 };
     assert_eq!(fault, race(0, 1));
 }
 
@@ -112,7 +113,7 @@ fn steps_at_one_block_at_once() {
 fn messages_that_may_begin_in_either_order() {
     let task = Task { segments: 2, ..BROADCAST };
     let fault = broken(&task, flat(&task), |plans| plans[1].steps[1].behind = None);
-    assert_eq!(fault, Fault::NoOrder { member: 1, first: 0, second: 1, peer: 0 });
+    assert_eq!(fault, PlanFault::NoOrder { member: 1, first: 0, second: 1, peer: 0 });
 }
 
 #[test]
@@ -132,16 +133,17 @@ fn ends_that_differ() {
         plans[1].steps[1].after = vec![0];
     });
     let (sent, received) = (vec![0], vec![1]);
-    let differ = Fault::EndsDiffer { from: 0, sent_at: 0, to: 1, received_at: 0, sent, received };
+    let differ =
+        PlanFault::EndsDiffer { from: 0, sent_at: 0, to: 1, received_at: 0, sent, received };
     assert_eq!(fault, differ);
 }
 
 #[test]
 fn messages_without_another_end() {
     let fault = broken(&BROADCAST, flat(&BROADCAST), |plans| plans[2].steps.clear());
-    assert_eq!(fault, Fault::NotReceived { from: 0, to: 2, step: 1 });
+    assert_eq!(fault, PlanFault::NotReceived { from: 0, to: 2, step: 1 });
     let fault = broken(&BROADCAST, flat(&BROADCAST), |plans| plans[0].steps.truncate(1));
-    assert_eq!(fault, Fault::NotSent { from: 0, to: 2, step: 0 });
+    assert_eq!(fault, PlanFault::NotSent { from: 0, to: 2, step: 0 });
 }
 
 #[test]
@@ -160,7 +162,7 @@ fn members_that_wait_for_each_other() {
         }
     });
     let wait = |member| Wait { member, step: 1, peer: Some(1 - member) };
-    assert_eq!(fault, Fault::Deadlock(vec![wait(0), wait(1)]));
+    assert_eq!(fault, PlanFault::Deadlock(vec![wait(0), wait(1)]));
     assert!(fault.to_string().contains("member 0 (step 1) waits for 1; member 1"), "{fault}");
 }
 
@@ -179,7 +181,7 @@ fn a_deadlock_that_only_eager_sends_hide() {
     }
     let wait = |member| Wait { member, step: 0, peer: Some(1 - member) };
     let fault = prove(&plans, &Task::new(Operation::Barrier)).unwrap_err();
-    assert_eq!(fault, Fault::Deadlock(vec![wait(0), wait(1)]));
+    assert_eq!(fault, PlanFault::Deadlock(vec![wait(0), wait(1)]));
 }
 
 #[test]
@@ -198,7 +200,7 @@ fn a_deadlock_of_members_who_take_one_message_at_a_time() {
     plans[2].steps = vec![receive(0), send(1, &[0]), receive(1), send(0, &[])];
     let wait = |member, peer| Wait { member, step: 0, peer: Some(peer) };
     let all = vec![wait(0, 1), wait(1, 2), Wait { member: 2, step: 0, peer: Some(0) }];
-    assert_eq!(prove(&plans, &task), Err(Fault::Deadlock(all)));
+    assert_eq!(prove(&plans, &task), Err(PlanFault::Deadlock(all)));
     plans[0].steps.swap(0, 1);
     assert!(prove(&plans, &task).is_ok());
 }
@@ -209,7 +211,7 @@ fn a_block_read_before_anything_is_there() {
         program.message(1, 0, vec![INPUT], vec![OUTPUT]);
         program.combine(0, OUTPUT, block(SCRATCH, 0), OUTPUT);
     });
-    assert_eq!(result, Err(Fault::Empty { member: 0, step: 1, store: SCRATCH, block: 0 }));
+    assert_eq!(result, Err(PlanFault::Empty { member: 0, step: 1, store: SCRATCH, block: 0 }));
 }
 
 #[test]
@@ -219,7 +221,7 @@ fn a_value_told_twice_is_a_fault() {
         program.message(0, 1, vec![OUTPUT], vec![OUTPUT]);
     });
     let value = "block 0 of 0".to_owned();
-    assert_eq!(result, Err(Fault::Twice { member: 1, step: 1, value }));
+    assert_eq!(result, Err(PlanFault::Twice { member: 1, step: 1, value }));
 }
 
 #[test]
@@ -229,7 +231,7 @@ fn a_contribution_counted_twice_is_a_fault() {
         program.combine(0, INPUT, OUTPUT, OUTPUT);
         program.combine(0, INPUT, OUTPUT, OUTPUT);
     });
-    assert_eq!(result, Err(Fault::CountedTwice { member: 0, step: 2, contributor: 0 }));
+    assert_eq!(result, Err(PlanFault::CountedTwice { member: 0, step: 2, contributor: 0 }));
 }
 
 #[test]
@@ -237,7 +239,7 @@ fn a_value_combined_too_early_is_a_fault() {
     let early = flat_chain(Order::Canonical);
     let task = Task { order: Order::Late, ..REDUCE };
     let value = "block 0 of (1 2)".to_owned();
-    assert_eq!(prove(&early, &task), Err(Fault::Early { member: 1, step: 2, value }));
+    assert_eq!(prove(&early, &task), Err(PlanFault::Early { member: 1, step: 2, value }));
 }
 
 /// Member 2 tells 1, which combines and tells 0, which combines.
@@ -258,7 +260,7 @@ fn another_order_than_the_canonical() {
     let task = Task { order: Order::Canonical, ..REDUCE };
     let has = "block 0 of (0 (1 2))".to_owned();
     let wanted = "block 0 of ((0 1) 2)".to_owned();
-    let fault = Fault::WrongResult { member: 0, block: 0, has, wanted };
+    let fault = PlanFault::WrongResult { member: 0, block: 0, has, wanted };
     assert_eq!(prove(&flat_chain(Order::Canonical), &task), Err(fault));
 }
 
@@ -269,7 +271,7 @@ fn a_result_that_is_not_there() {
         plans[2].steps.clear();
     });
     let (has, wanted) = ("nothing".to_owned(), "block 0 of 0".to_owned());
-    assert_eq!(fault, Fault::WrongResult { member: 2, block: 0, has, wanted });
+    assert_eq!(fault, PlanFault::WrongResult { member: 2, block: 0, has, wanted });
 }
 
 #[test]
@@ -277,7 +279,7 @@ fn a_barrier_that_lets_somebody_go() {
     let result = written(&Task::new(Operation::Barrier), 3, |program| {
         program.words(&[(0, 1), (1, 2), (2, 0)]);
     });
-    assert_eq!(result, Err(Fault::LeavesEarly { member: 0, missing: 1 }));
+    assert_eq!(result, Err(PlanFault::LeavesEarly { member: 0, missing: 1 }));
     // In a round after it words pass on what they have heard.
     let result = written(&Task::new(Operation::Barrier), 3, |program| {
         program.words(&[(0, 1), (1, 2), (2, 0)]);
@@ -294,25 +296,25 @@ fn deposits() {
         let again = plans[1].steps[0].clone();
         plans[1].steps.push(again);
     });
-    assert_eq!(fault, Fault::AtBoardTwice { member: 1, first: 1, second: 2 });
+    assert_eq!(fault, PlanFault::AtBoardTwice { member: 1, first: 1, second: 2 });
     let fault = broken(&task, right(), |plans| {
         let again = Step { after: vec![1], ..plans[1].steps[0].clone() };
         plans[1].steps.push(again);
     });
-    assert_eq!(fault, Fault::DepositsTwice { member: 1, step: 2 });
+    assert_eq!(fault, PlanFault::DepositsTwice { member: 1, step: 2 });
     let fault = broken(&task, right(), |plans| plans[1].board = vec![0, 1]);
-    assert_eq!(fault, Fault::OtherBoard { member: 0 });
+    assert_eq!(fault, PlanFault::OtherBoard { member: 0 });
     let fault = broken(&task, right(), |plans| {
         plans[1].steps.remove(0);
         plans[1].steps[0].after.clear();
     });
-    assert_eq!(fault, Fault::NoDeposit { member: 1, step: 0 });
+    assert_eq!(fault, PlanFault::NoDeposit { member: 1, step: 0 });
     let fault = broken(&task, right(), |plans| {
         plans[2].steps[0].action =
             Action::Deposit { cells: Cells::new(Store::Input, 0, 0), except: None };
     });
     let (deposited, awaited) = (Cells::new(Store::Input, 0, 0), INPUT);
-    assert_eq!(fault, Fault::OtherDeposit { member: 0, step: 1, from: 2, deposited, awaited });
+    assert_eq!(fault, PlanFault::OtherDeposit { member: 0, step: 1, from: 2, deposited, awaited });
 }
 
 #[test]
@@ -322,7 +324,7 @@ fn a_block_that_nobody_offers_is_a_fault() {
         let cells = Cells::new(Store::Input, 0, 3);
         plans[0].steps[0].action = Action::Deposit { cells, except: Some(1) };
     });
-    assert_eq!(fault, Fault::NotOffered { member: 1, step: 1, from: 0, block: 1 });
+    assert_eq!(fault, PlanFault::NotOffered { member: 1, step: 1, from: 0, block: 1 });
 }
 
 /// The step with which a member leaves, by its number, and its readers from now on.
@@ -343,17 +345,17 @@ fn a_member_that_leaves_before_its_readers_have_read() {
         let fault = broken(&operation, on_board(&operation, BoardStyle::Told), |plans| {
             leave_with(&mut plans[owner as usize], Readers::Nobody);
         });
-        let is_it = |member, reader| matches!(fault, Fault::LeavesReader { member: m, reader: r, .. } if (m, r) == (member, reader));
+        let is_it = |member, reader| matches!(fault, PlanFault::LeavesReader { member: m, reader: r, .. } if (m, r) == (member, reader));
         assert!(is_it(owner, 1 - owner), "{fault}");
     }
     let fault = broken(&BROADCAST, on_board(&BROADCAST, BoardStyle::Told), |plans| {
         leave_with(&mut plans[0], Readers::One(1));
     });
-    assert_eq!(fault, Fault::LeavesReader { member: 0, reader: 2, step: 1 });
+    assert_eq!(fault, PlanFault::LeavesReader { member: 0, reader: 2, step: 1 });
     let fault = broken(&BROADCAST, on_board(&BROADCAST, BoardStyle::Told), |plans| {
         drop(plans[0].steps.pop());
     });
-    assert_eq!(fault, Fault::LeavesReader { member: 0, reader: 1, step: 1 });
+    assert_eq!(fault, PlanFault::LeavesReader { member: 0, reader: 1, step: 1 });
 }
 
 #[test]
@@ -361,13 +363,13 @@ fn a_reader_that_does_not_say_when_it_has_read() {
     let told = || on_board(&BROADCAST, BoardStyle::Told);
     let fault = broken(&BROADCAST, told(), |plans| drop(plans[2].steps.pop()));
     let wait = Wait { member: 0, step: 1, peer: None };
-    assert_eq!(fault, Fault::Deadlock(vec![wait]));
+    assert_eq!(fault, PlanFault::Deadlock(vec![wait]));
     let fault = broken(&BROADCAST, told(), |plans| {
         plans[1].steps.swap(1, 2);
         plans[1].steps[1].after = vec![0];
         plans[1].steps[2].after = vec![1];
     });
-    assert_eq!(fault, Fault::ReadsLate { member: 1, step: 2 });
+    assert_eq!(fault, PlanFault::ReadsLate { member: 1, step: 2 });
 }
 
 #[test]
@@ -380,7 +382,7 @@ fn a_block_that_is_written_while_others_read_it() {
     });
     assert_eq!(
         fault,
-        Fault::WrittenWhileTold { member: 0, step: 1, store: Store::Output, block: 0 }
+        PlanFault::WrittenWhileTold { member: 0, step: 1, store: Store::Output, block: 0 }
     );
 }
 
@@ -390,7 +392,7 @@ fn a_part_that_is_written_while_others_combine_or_read_it() {
     let told = || on_board(&in_place, BoardStyle::Told);
     let written = |fault, member, step, block| {
         let store = Store::Output;
-        assert_eq!(fault, Fault::WrittenWhileTold { member, step, store, block });
+        assert_eq!(fault, PlanFault::WrittenWhileTold { member, step, store, block });
     };
     // Its part of the result takes the place of what another member still combines.
     let fault = broken(&in_place, told(), |plans| {
@@ -412,5 +414,5 @@ fn members_that_wait_at_the_board_for_ever_are_a_fault() {
         plans[2].steps.clear();
     });
     let wait = |member| Wait { member, step: 1, peer: None };
-    assert_eq!(fault, Fault::Deadlock(vec![wait(0), wait(1)]));
+    assert_eq!(fault, PlanFault::Deadlock(vec![wait(0), wait(1)]));
 }

@@ -16,7 +16,7 @@ use landeck_wire::ProcessId;
 
 use crate::host_picture::{BoardPicture, BoardProgress, ObservedWait};
 use crate::picture::{BoardPlace, Member, Picture};
-use crate::verdict::{Conduct, Mismatch, Needs};
+use crate::verdict::{Conduct, Needs, WaitMismatch};
 
 /// The shortest wait that is significant: a process that was just woken may have to wait for a processor.
 pub const LASTING: Duration = Duration::from_millis(100);
@@ -25,7 +25,7 @@ pub const LASTING: Duration = Duration::from_millis(100);
 pub(crate) struct Conducts {
     /// The conducts, in the order of the picture's members.
     pub(crate) all: Vec<Conduct>,
-    pub(crate) mismatches: Vec<Mismatch>,
+    pub(crate) mismatches: Vec<WaitMismatch>,
 }
 
 /// One operation of a group, with the progress of each member.
@@ -242,8 +242,8 @@ impl Reader<'_> {
     }
 
     /// The operations for which members made different calls.
-    fn mismatches(&self) -> Vec<Mismatch> {
-        let mut found: Vec<(BoardPlace, u32, Mismatch)> = Vec::new();
+    fn mismatches(&self) -> Vec<WaitMismatch> {
+        let mut found: Vec<(BoardPlace, u32, WaitMismatch)> = Vec::new();
         for (&Key { board, number, .. }, meeting) in &self.meetings {
             let Some(meeting) = meeting else { continue };
             let mut calls: Vec<(u32, Vec<u32>)> = Vec::new();
@@ -259,7 +259,7 @@ impl Reader<'_> {
             if calls.len() > 1 {
                 // The smaller number is more likely to be wrong, and comes last.
                 calls.sort_by_key(|(_, processes)| std::cmp::Reverse(processes.len()));
-                found.push((board, number, Mismatch { board, calls }));
+                found.push((board, number, WaitMismatch { board, calls }));
             }
         }
         found.extend(self.mismatches_without_board());
@@ -274,7 +274,7 @@ type Calls = Vec<(u32, Vec<u32>)>;
 impl Reader<'_> {
     /// The operations of groups without a board for which members made different calls: they wait in operations with
     /// one number. What members called before is not known here.
-    fn mismatches_without_board(&self) -> Vec<(BoardPlace, u32, Mismatch)> {
+    fn mismatches_without_board(&self) -> Vec<(BoardPlace, u32, WaitMismatch)> {
         let mut calls: BTreeMap<(BoardPlace, u32), Calls> = BTreeMap::new();
         for (place, member) in (0..).zip(&self.now.members) {
             let is_alive = member.record.state == SlotState::Alive && member.is_seen;
@@ -294,7 +294,7 @@ impl Reader<'_> {
         differ
             .map(|((board, number), mut calls)| {
                 calls.sort_by_key(|(_, processes)| std::cmp::Reverse(processes.len()));
-                (board, number, Mismatch { board, calls })
+                (board, number, WaitMismatch { board, calls })
             })
             .collect()
     }

@@ -14,7 +14,7 @@ use crate::conduct::{Conducts, LASTING, conducts, lasting};
 use crate::host_picture::{BoardProgress, LanePicture, ObservedWait};
 use crate::names::NAMED_MAX;
 use crate::picture::{BoardPlace, Doing, Member, Picture};
-use crate::verdict::{Conduct, Mismatch, Needs, Verdict, verdict};
+use crate::verdict::{Conduct, Needs, Verdict, WaitMismatch, verdict};
 
 /// The report on a job.
 #[derive(Clone, Debug)]
@@ -294,7 +294,7 @@ impl Words<'_> {
         }
     }
 
-    fn mismatch(&self, mismatch: &Mismatch) -> String {
+    fn mismatch(&self, mismatch: &WaitMismatch) -> String {
         let signature = |call: u32| Signature::of_tag(call);
         let first = mismatch.calls.first().map(|(call, _)| signature(*call).call());
         let differ_now =

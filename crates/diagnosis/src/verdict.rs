@@ -46,7 +46,7 @@ pub enum Needs {
 
 /// A mismatch: members of a group called different operations in the same place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mismatch {
+pub struct WaitMismatch {
     /// The group's board.
     pub board: BoardPlace,
     /// The calls: the signature of each, and the processes that made it.
@@ -59,7 +59,7 @@ pub enum Verdict {
     /// These processes wait for each other in a cycle, each for the next.
     Circle(Vec<u32>),
     /// Members of a group called different operations.
-    Mismatch(Mismatch),
+    Mismatch(WaitMismatch),
     /// Processes are stopped, and others cannot continue without them.
     Stopped {
         /// The stopped processes.
@@ -106,7 +106,7 @@ pub enum Verdict {
 }
 
 /// The verdict on processes with these conducts, and with these mismatches among their groups.
-pub fn verdict(conducts: &[Conduct], mismatches: &[Mismatch]) -> Verdict {
+pub fn verdict(conducts: &[Conduct], mismatches: &[WaitMismatch]) -> Verdict {
     if let Some(mismatch) = mismatches.first() {
         return Verdict::Mismatch(mismatch.clone());
     }
@@ -467,7 +467,7 @@ mod tests {
     #[test]
     fn a_mismatch_explains_the_rest() {
         let mismatch =
-            Mismatch { board: BoardPlace::WORLD, calls: vec![(1, vec![0]), (2, vec![1])] };
+            WaitMismatch { board: BoardPlace::WORLD, calls: vec![(1, vec![0]), (2, vec![1])] };
         let found = verdict(&[one(1), one(0)], std::slice::from_ref(&mismatch));
         assert_eq!(found, Verdict::Mismatch(mismatch));
     }

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use landeck_collectives::board_schedule::Cut;
+use landeck_collectives::board_schedule::DepositCut;
 use landeck_collectives::{Cells, Operation, Plan, Store};
 use landeck_kernel::Area;
 use landeck_memory::{Buffer, NoMemory, room};
@@ -17,7 +17,7 @@ pub enum Blocks {
     /// None.
     Nothing,
     /// One piece of data; in segments where a cut says so.
-    Whole(Area, Cut),
+    Whole(Area, DepositCut),
     /// Equal blocks, one behind the other.
     Equal {
         /// All of them.
@@ -39,14 +39,14 @@ impl Blocks {
 
     /// One block.
     pub fn whole(area: Area) -> Self {
-        let cut = Cut { total_bytes: area.packed_bytes(), unit_bytes: 1, segments: 1 };
+        let cut = DepositCut { total_bytes: area.packed_bytes(), unit_bytes: 1, segments: 1 };
         Self::Whole(area, cut)
     }
 
     /// One piece of data in segments of whole units; other blocks stay as they are.
     pub(crate) fn in_segments(self, segments: u32, unit_bytes: u64) -> Self {
         match self {
-            Self::Whole(area, cut) => Self::Whole(area, Cut { segments, unit_bytes, ..cut }),
+            Self::Whole(area, cut) => Self::Whole(area, DepositCut { segments, unit_bytes, ..cut }),
             other => other,
         }
     }
@@ -166,9 +166,9 @@ pub(crate) enum Sizes {
     /// Each the same.
     Equal(u64),
     /// Segments.
-    Cut(Cut),
+    Cut(DepositCut),
     /// Segments of blocks, of which there are so many.
-    CutBlocks(Cut, u32),
+    CutBlocks(DepositCut, u32),
     /// As these blocks.
     Blocks(Blocks),
     /// As others have said.
@@ -203,7 +203,7 @@ struct Renumbering {
     /// The block in each place.
     blocks: Vec<u32>,
     /// The segments of each block.
-    cut: Cut,
+    cut: DepositCut,
 }
 
 impl Placement {
@@ -220,7 +220,12 @@ impl Placement {
     }
 
     /// The blocks on one side of a member whose plan numbers blocks of members in its own way.
-    pub(crate) fn renumbered(plan: &Plan, blocks: Blocks, is_output: bool, cut: Cut) -> Self {
+    pub(crate) fn renumbered(
+        plan: &Plan,
+        blocks: Blocks,
+        is_output: bool,
+        cut: DepositCut,
+    ) -> Self {
         let own = plan.place_among_blocks(plan.member);
         let (base, stride) = first_and_stride(plan.operation, is_output, plan.size, own);
         let places = match (plan.operation, is_output) {
@@ -245,7 +250,7 @@ impl Placement {
         let area = |number: u32| {
             let (place, segment) = (number % blocks.len() as u32, number / blocks.len() as u32);
             let block = self.blocks.area(blocks[place as usize], 1);
-            let cut = Cut { total_bytes: block.packed_bytes(), ..*cut };
+            let cut = DepositCut { total_bytes: block.packed_bytes(), ..*cut };
             if cut.segments == 1 {
                 block
             } else {
@@ -507,7 +512,7 @@ mod tests {
     #[test]
     fn segments_are_whole_units_and_all_of_it() {
         for (total_bytes, unit_bytes, segments) in [(0, 8, 3), (40, 8, 3), (7, 1, 9), (24, 24, 2)] {
-            let cut = Cut { total_bytes, unit_bytes, segments };
+            let cut = DepositCut { total_bytes, unit_bytes, segments };
             assert_eq!((0..segments).map(|segment| cut.bytes(segment)).sum::<u64>(), total_bytes);
             assert!((0..segments).all(|segment| cut.start(segment).is_multiple_of(unit_bytes)));
         }
@@ -536,7 +541,7 @@ mod tests {
     fn blocks_stand_in_the_order_of_members_whatever_a_plan_calls_them() {
         let bytes: Vec<u8> = (0..12).collect();
         let blocks = || Blocks::Equal { buffer: buffer(&bytes), block_bytes: 4 };
-        let cut = Cut { total_bytes: 4, unit_bytes: 1, segments: 2 };
+        let cut = DepositCut { total_bytes: 4, unit_bytes: 1, segments: 2 };
         let plan = |operation| Plan {
             operation,
             size: 3,
@@ -555,7 +560,7 @@ mod tests {
         let own = Placement::renumbered(&plan(Operation::Gather), own, false, cut);
         assert_eq!(packed(&own.area(Cells::new(Store::Input, 1, 1))), [0, 1]);
         assert_eq!(packed(&own.area(Cells::new(Store::Input, 4, 1))), [2, 3]);
-        let whole = Cut { segments: 1, ..cut };
+        let whole = DepositCut { segments: 1, ..cut };
         let exchange = Plan { segments: 1, ..plan(Operation::AllToAll) };
         let input = Placement::renumbered(&exchange, blocks(), false, whole);
         assert_eq!(packed(&input.area(Cells::new(Store::Input, 4, 1))), bytes[8..]);

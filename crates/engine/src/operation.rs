@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use landeck_arithmetic::Operator;
-use landeck_collectives::{Operation, Request};
+use landeck_collectives::{Operation, WayRequest};
 use landeck_kernel::Area;
 use landeck_memory::{Buffer, NoMemory};
 
@@ -136,7 +136,7 @@ impl<'a> CallDescription<'a> {
         };
         CallFacts {
             way: self.options.way.as_ref(),
-            request: Request {
+            request: WayRequest {
                 operation: self.operation,
                 bytes: if is_varying { None } else { Some(self.known_bytes(group)) },
                 commutative: self.operator.is_none_or(Operator::is_commutative),

@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 
 use landeck_memory::{JobState, Segment};
 use landeck_protocols::door::{self, Door, Visitor};
-use landeck_protocols::membership::{Input, Membership, Output, Plan, Presence, Record, State};
+use landeck_protocols::membership::{
+    Input, LastPresence, Membership, MembershipPlan, Output, Record, State,
+};
 use landeck_protocols::restarts::Restart;
 use landeck_wire::{ProcessId, Slot};
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -84,7 +86,7 @@ impl Agent {
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn new(segment: Segment, plan: Plan, began: Instant) -> io::Result<Self> {
+    pub fn new(segment: Segment, plan: MembershipPlan, began: Instant) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let socket = Address::of_job(plan.host).listen()?;
         // Without an entry the job is found all the same, but not from a container.
@@ -278,12 +280,12 @@ impl Agent {
 }
 
 /// Translates the word that a process wrote about itself into the membership's type.
-pub fn presence_of(presence: landeck_memory::Presence) -> Presence {
+pub fn presence_of(presence: landeck_memory::Presence) -> LastPresence {
     match presence {
-        landeck_memory::Presence::NotAttached => Presence::NotAttached,
-        landeck_memory::Presence::Attached => Presence::Attached,
-        landeck_memory::Presence::Finalized => Presence::Finalized,
-        landeck_memory::Presence::Aborted(_) => Presence::Aborted,
+        landeck_memory::Presence::NotAttached => LastPresence::NotAttached,
+        landeck_memory::Presence::Attached => LastPresence::Attached,
+        landeck_memory::Presence::Finalized => LastPresence::Finalized,
+        landeck_memory::Presence::Aborted(_) => LastPresence::Aborted,
     }
 }
 
@@ -459,8 +461,8 @@ mod tests {
         drop(joined.connection);
     }
 
-    fn plan(segment: &Segment) -> Plan {
-        Plan {
+    fn plan(segment: &Segment) -> MembershipPlan {
+        MembershipPlan {
             host: host(segment),
             processes: 1,
             guests: GUESTS,

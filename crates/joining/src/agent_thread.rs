@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use landeck_memory::Segment;
-use landeck_protocols::membership::{Input, OnFailure, Plan};
+use landeck_protocols::membership::{Input, MembershipPlan, OnFailure};
 use landeck_wire::{SegmentId, Slot};
 use rustix::event::epoll::EventFlags;
 use rustix::event::{EventfdFlags, eventfd};
@@ -50,7 +50,7 @@ pub fn serve_in_thread(
     if segment.descriptor().is_none() {
         return Err(AgentError::LocalSegment);
     }
-    let plan = Plan {
+    let plan = MembershipPlan {
         host: SegmentId(segment.plan().host),
         processes: segment.plan().processes,
         guests: segment.plan().guests,

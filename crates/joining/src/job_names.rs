@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use landeck_memory::Segment;
-use landeck_protocols::door::{Asked, Name, Object, ObjectKind, ObjectQuestion};
+use landeck_protocols::door::{Name, Object, ObjectKind, ObjectQuestion, ObjectRequest};
 use landeck_wire::{HostNumber, ProcessId, SegmentId};
 use rustix::event::{Timespec, poll};
 
@@ -28,7 +28,7 @@ pub fn publish(
     name: &Name,
     words: [u64; 2],
 ) -> Result<Object, ObjectError> {
-    let question = ObjectQuestion::new(process, kind, Asked::Name).named(name);
+    let question = ObjectQuestion::new(process, kind, ObjectRequest::Name).named(name);
     let question = ObjectQuestion { words, ..question };
     let until = Instant::now() + END_TIME;
     loop {
@@ -53,7 +53,7 @@ pub fn find(
     kind: ObjectKind,
     name: &Name,
 ) -> Result<Object, ObjectError> {
-    let question = ObjectQuestion::new(process, kind, Asked::Find).named(name);
+    let question = ObjectQuestion::new(process, kind, ObjectRequest::Find).named(name);
     match ask(segment, &question)? {
         // The owner's end is on the way to the arbiter.
         Ok(found) if is_over(segment, found.owner) => {
@@ -73,7 +73,7 @@ pub fn withdraw(
     kind: ObjectKind,
     number: u64,
 ) -> Result<(), ObjectError> {
-    let question = ObjectQuestion::new(process, kind, Asked::Close);
+    let question = ObjectQuestion::new(process, kind, ObjectRequest::Close);
     match ask(segment, &ObjectQuestion { number, ..question })? {
         Ok(_) => Ok(()),
         Err(_) => {
@@ -173,7 +173,7 @@ mod tests {
     fn only_processes_of_a_segment_ask_its_daemon() {
         let segment = segment();
         let pid = |process| {
-            let question = ObjectQuestion::new(process, ObjectKind::Mailbox, Asked::Find);
+            let question = ObjectQuestion::new(process, ObjectKind::Mailbox, ObjectRequest::Find);
             pid_of_asker(&segment, &question)
         };
         assert_eq!(pid(process(1, 1, 3)), Some(411));

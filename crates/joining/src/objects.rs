@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use landeck_memory::SharedArea;
 use landeck_memory::shared_area::AREA_BYTES_MAX;
-use landeck_protocols::door::{Asked, ObjectAnswer, ObjectQuestion};
 pub use landeck_protocols::door::{NAME_BYTES_MAX, Name, NameError, Object, ObjectKind};
+use landeck_protocols::door::{ObjectAnswer, ObjectQuestion, ObjectRequest};
 use landeck_wire::ProcessId;
 
 use crate::address::Address;
@@ -136,7 +136,8 @@ pub fn name_mailbox(
     name: &Name,
     words: [u64; 2],
 ) -> Result<Object, ObjectError> {
-    let question = ObjectQuestion::new(process, ObjectKind::Mailbox, Asked::Name).named(name);
+    let question =
+        ObjectQuestion::new(process, ObjectKind::Mailbox, ObjectRequest::Name).named(name);
     ask(&ObjectQuestion { words, ..question }).map(|(object, _)| object)
 }
 
@@ -145,7 +146,8 @@ pub fn name_mailbox(
 /// # Errors
 /// [`ObjectError`].
 pub fn find_mailbox(process: ProcessId, name: &Name) -> Result<Object, ObjectError> {
-    let question = ObjectQuestion::new(process, ObjectKind::Mailbox, Asked::Find).named(name);
+    let question =
+        ObjectQuestion::new(process, ObjectKind::Mailbox, ObjectRequest::Find).named(name);
     ask(&question).map(|(object, _)| object)
 }
 
@@ -164,7 +166,7 @@ pub fn make(
         return Err(ObjectError::Size { kind, bytes });
     }
     let question =
-        ObjectQuestion { bytes, words, ..ObjectQuestion::new(process, kind, Asked::Make) };
+        ObjectQuestion { bytes, words, ..ObjectQuestion::new(process, kind, ObjectRequest::Make) };
     with_memory(&ObjectQuestion { name: name.cloned(), ..question })
 }
 
@@ -177,7 +179,7 @@ pub fn open(
     kind: ObjectKind,
     name: &Name,
 ) -> Result<(Object, OwnedFd), ObjectError> {
-    with_memory(&ObjectQuestion::new(process, kind, Asked::Open).named(name))
+    with_memory(&ObjectQuestion::new(process, kind, ObjectRequest::Open).named(name))
 }
 
 /// Makes the process a user of the memory with this number.
@@ -189,7 +191,10 @@ pub fn open_number(
     kind: ObjectKind,
     number: u64,
 ) -> Result<(Object, OwnedFd), ObjectError> {
-    with_memory(&ObjectQuestion { number, ..ObjectQuestion::new(process, kind, Asked::Open) })
+    with_memory(&ObjectQuestion {
+        number,
+        ..ObjectQuestion::new(process, kind, ObjectRequest::Open)
+    })
 }
 
 /// Takes a mailbox's name back, or ends one use of memory.
@@ -197,7 +202,8 @@ pub fn open_number(
 /// # Errors
 /// [`ObjectError`].
 pub fn close(process: ProcessId, kind: ObjectKind, number: u64) -> Result<(), ObjectError> {
-    ask(&ObjectQuestion { number, ..ObjectQuestion::new(process, kind, Asked::Close) }).map(drop)
+    ask(&ObjectQuestion { number, ..ObjectQuestion::new(process, kind, ObjectRequest::Close) })
+        .map(drop)
 }
 
 /// Retires a group: its name is free, and no process opens it any more.
@@ -207,7 +213,7 @@ pub fn close(process: ProcessId, kind: ObjectKind, number: u64) -> Result<(), Ob
 pub fn retire(process: ProcessId, number: u64) -> Result<(), ObjectError> {
     ask(&ObjectQuestion {
         number,
-        ..ObjectQuestion::new(process, ObjectKind::Group, Asked::Retire)
+        ..ObjectQuestion::new(process, ObjectKind::Group, ObjectRequest::Retire)
     })
     .map(drop)
 }
@@ -217,7 +223,7 @@ pub fn retire(process: ProcessId, number: u64) -> Result<(), ObjectError> {
 /// # Errors
 /// [`ObjectError`].
 pub fn next_group(process: ProcessId, after: u64) -> Result<Option<(Object, Name)>, ObjectError> {
-    let question = ObjectQuestion::new(process, ObjectKind::Group, Asked::Next);
+    let question = ObjectQuestion::new(process, ObjectKind::Group, ObjectRequest::Next);
     match ask_all(&ObjectQuestion { number: after, ..question }) {
         Ok((answer, _)) => Ok(answer.name.map(|name| (answer.object, name))),
         Err(ObjectError::Gone { .. }) => Ok(None),
@@ -318,7 +324,7 @@ mod tests {
         let _silent = Address::of_job(host).listen().unwrap();
         let process = ProcessId { segment: host, slot: Slot(3), incarnation: Incarnation(9) };
         let time = Duration::from_millis(50);
-        for asked in Asked::ALL {
+        for asked in ObjectRequest::ALL {
             let question = ObjectQuestion::new(process, ObjectKind::Semaphore, asked);
             let refused = ask_within(&question, time);
             let is_silent = matches!(

@@ -12,7 +12,7 @@ use landeck_joining::agent_thread::{AgentThread, serve_in_thread};
 use landeck_joining::objects::{self, Name, ObjectKind};
 use landeck_joining::socket;
 use landeck_memory::{Segment, SegmentPlan, SlotState};
-use landeck_protocols::door::{Asked, ObjectQuestion, Question};
+use landeck_protocols::door::{ObjectQuestion, ObjectRequest, Question};
 use landeck_testing::{Random, Watchdog, seed};
 use landeck_wire::{ControlMessage, Incarnation, ProcessId, SegmentId, Slot};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -132,7 +132,8 @@ fn about_object(random: &mut Random, host: SegmentId) -> ObjectQuestion {
         [ObjectKind::Mailbox, ObjectKind::Segment, ObjectKind::Semaphore, ObjectKind::Group];
     let (slot, incarnation) = (Slot(random.below(2) as u32), Incarnation(random.below(3) as u32));
     let process = ProcessId { segment: host, slot, incarnation };
-    let question = ObjectQuestion::new(process, *random.pick(&kinds), *random.pick(&Asked::ALL));
+    let question =
+        ObjectQuestion::new(process, *random.pick(&kinds), *random.pick(&ObjectRequest::ALL));
     let bytes = *random.pick(&[0, 64, u64::MAX]);
     let question = ObjectQuestion { number: random.below(5), bytes, ..question };
     match random.once_in(2) {

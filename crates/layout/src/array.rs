@@ -6,7 +6,7 @@ use crate::{Bounds, Layout, LayoutError, Member};
 
 /// The index of an array that varies fastest in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum ArrayOrder {
     /// The last index, as in C.
     LastFastest,
     /// The first index, as in Fortran.
@@ -122,7 +122,11 @@ impl Layout {
     ///
     /// # Errors
     /// [`ArrayError`] names the fault.
-    pub fn subarray(sections: &[Section], order: Order, item: &Self) -> Result<Self, ArrayError> {
+    pub fn subarray(
+        sections: &[Section],
+        order: ArrayOrder,
+        item: &Self,
+    ) -> Result<Self, ArrayError> {
         let mut part = Part::new(item)?;
         for dimension in fastest_first(sections.len(), order)? {
             let Section { size, length, start } = sections[dimension];
@@ -142,7 +146,7 @@ impl Layout {
     /// [`ArrayError`] names the fault.
     pub fn distributed(
         axes: &[Axis],
-        order: Order,
+        order: ArrayOrder,
         (processes, rank): (u64, u64),
         item: &Self,
     ) -> Result<Self, ArrayError> {
@@ -249,13 +253,16 @@ impl Axis {
 }
 
 /// The dimensions, beginning with the one that varies fastest.
-fn fastest_first(count: usize, order: Order) -> Result<impl Iterator<Item = usize>, ArrayError> {
+fn fastest_first(
+    count: usize,
+    order: ArrayOrder,
+) -> Result<impl Iterator<Item = usize>, ArrayError> {
     if count == 0 {
         return Err(ArrayError::NoDimensions);
     }
     Ok((0..count).map(move |index| match order {
-        Order::FirstFastest => index,
-        Order::LastFastest => count - 1 - index,
+        ArrayOrder::FirstFastest => index,
+        ArrayOrder::LastFastest => count - 1 - index,
     }))
 }
 
@@ -292,11 +299,11 @@ mod tests {
     fn a_section_has_the_bounds_of_its_array() {
         let sections =
             [Section { size: 4, length: 2, start: 1 }, Section { size: 6, length: 3, start: 2 }];
-        let section = Layout::subarray(&sections, Order::LastFastest, &integer()).unwrap();
+        let section = Layout::subarray(&sections, ArrayOrder::LastFastest, &integer()).unwrap();
         assert_eq!(section.bounds(), Bounds { lower: 0, upper: 96 });
         assert_eq!(section.true_bounds(), Bounds { lower: 32, upper: 68 });
         assert_eq!(section.size_bytes(), 24);
-        let section = Layout::subarray(&sections, Order::FirstFastest, &integer()).unwrap();
+        let section = Layout::subarray(&sections, ArrayOrder::FirstFastest, &integer()).unwrap();
         assert_eq!(section.true_bounds(), Bounds { lower: 36, upper: 76 });
     }
 
@@ -304,7 +311,7 @@ mod tests {
     fn an_array_that_does_not_fit_is_named() {
         let axis = |size, distribution, processes| Axis { size, distribution, processes };
         let described = |axes: &[Axis], grid| {
-            let result = Layout::distributed(axes, Order::LastFastest, grid, &integer());
+            let result = Layout::distributed(axes, ArrayOrder::LastFastest, grid, &integer());
             result.unwrap_err().to_string()
         };
         let short = described(&[axis(10, Distribution::Block(Some(2)), 4)], (4, 0));
@@ -316,8 +323,8 @@ mod tests {
         assert!(described(&[], (1, 0)).contains("at least one dimension"));
         assert!(described(&[axis(0, Distribution::Whole, 1)], (1, 0)).contains("0 indices"));
         let outside = [Section { size: 4, length: 3, start: 2 }];
-        assert!(Layout::subarray(&outside, Order::LastFastest, &integer()).is_err());
+        assert!(Layout::subarray(&outside, ArrayOrder::LastFastest, &integer()).is_err());
         let huge = [Section { size: 1 << 62, length: 1, start: 0 }];
-        assert!(Layout::subarray(&huge, Order::LastFastest, &integer()).is_err());
+        assert!(Layout::subarray(&huge, ArrayOrder::LastFastest, &integer()).is_err());
     }
 }

@@ -160,7 +160,7 @@ fn run_at(stop: &Stop) -> Run {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Block, Kind};
+    use crate::{Kind, LayoutBlock};
 
     #[test]
     fn a_contiguous_message_is_one_piece() {
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_cursor_starts_in_the_middle_of_a_block() {
-        let blocks = [Block { offset: 10, count: 4 }, Block { offset: 0, count: 2 }];
+        let blocks = [LayoutBlock { offset: 10, count: 4 }, LayoutBlock { offset: 0, count: 2 }];
         let indexed = Layout::indexed(&blocks, &Layout::element(Kind::BYTE)).unwrap();
         let mut cursor = indexed.cursor(2).unwrap();
         cursor.restrict(3..9).unwrap();

@@ -192,7 +192,7 @@ fn is_one_repetition(inner: &Repeat, count: u64, stride: i64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Block, Family, Piece};
+    use crate::{Family, LayoutBlock, Piece};
 
     fn integer() -> Layout {
         Layout::element(Kind::new(Family::Signed, 4).unwrap())
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn neighbouring_blocks_become_one() {
-        let blocks = [Block { offset: 8, count: 1 }, Block { offset: 12, count: 2 }];
+        let blocks = [LayoutBlock { offset: 8, count: 1 }, LayoutBlock { offset: 12, count: 2 }];
         let indexed = Layout::indexed(&blocks, &integer()).unwrap();
         assert_eq!(indexed.single_piece(1), Some(Piece { offset: 8, length: 12 }));
         assert!(!indexed.is_contiguous());
@@ -238,7 +238,9 @@ mod tests {
         assert_eq!(error, LayoutError::TooLarge { what: "the size" });
         assert!(error.to_string().contains("63 bits"), "{error}");
         assert!(Layout::vector(3, 1, i64::MAX, &integer()).is_err());
-        assert!(Layout::indexed(&[Block { offset: i64::MAX, count: 1 }], &integer()).is_err());
+        assert!(
+            Layout::indexed(&[LayoutBlock { offset: i64::MAX, count: 1 }], &integer()).is_err()
+        );
         assert!(huge.cursor(2).is_err());
     }
 

@@ -24,13 +24,13 @@ mod signature;
 mod strips;
 mod tree;
 
-pub use array::{ArrayError, Axis, Distribution, Order, Section};
+pub use array::{ArrayError, ArrayOrder, Axis, Distribution, Section};
 pub use bounds::Bounds;
 pub use cursor::{Cursor, Piece};
 pub use error::LayoutError;
 pub use external32::ConversionError;
 pub use kind::{Family, Kind};
 pub use layout::Layout;
-pub use list::{Block, Member};
-pub use signature::{Run, Runs, Signature};
-pub use strips::{Beside, Strip};
+pub use list::{LayoutBlock, Member};
+pub use signature::{Run, Runs, TypeSignature};
+pub use strips::{Strip, StripsBeside};

@@ -16,7 +16,7 @@ const ROW_MIN: usize = 4;
 
 /// `count` items, one behind the other, at `offset` bytes from the base address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Block {
+pub struct LayoutBlock {
     /// The base address of the first item.
     pub offset: i64,
     /// The number of items.
@@ -39,7 +39,7 @@ impl Layout {
     ///
     /// # Errors
     /// [`LayoutError::TooLarge`] beyond 63 bits, [`LayoutError::TooManyParts`] beyond 32 bits.
-    pub fn indexed(blocks: &[Block], item: &Self) -> Result<Self, LayoutError> {
+    pub fn indexed(blocks: &[LayoutBlock], item: &Self) -> Result<Self, LayoutError> {
         let mut list = ListBuilder::new();
         for run in merged(blocks, item)? {
             list.add(run.offset, &Self::contiguous(run.count, item)?)?;
@@ -61,9 +61,9 @@ impl Layout {
 }
 
 /// The blocks without the empty ones; adjacent ones become one.
-fn merged(blocks: &[Block], item: &Layout) -> Result<Vec<Block>, LayoutError> {
+fn merged(blocks: &[LayoutBlock], item: &Layout) -> Result<Vec<LayoutBlock>, LayoutError> {
     let extent = item.extent_bytes()?;
-    let mut runs: Vec<Block> = Vec::with_capacity(blocks.len());
+    let mut runs: Vec<LayoutBlock> = Vec::with_capacity(blocks.len());
     for block in blocks.iter().filter(|block| block.count > 0) {
         if let Some(last) = runs.last_mut()
             && end_of(last, extent) == Some(block.offset)
@@ -78,7 +78,7 @@ fn merged(blocks: &[Block], item: &Layout) -> Result<Vec<Block>, LayoutError> {
 }
 
 /// The place of an item that would follow a block.
-fn end_of(block: &Block, extent: i64) -> Option<i64> {
+fn end_of(block: &LayoutBlock, extent: i64) -> Option<i64> {
     i64::try_from(block.count).ok()?.checked_mul(extent)?.checked_add(block.offset)
 }
 

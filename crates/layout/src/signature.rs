@@ -10,7 +10,7 @@ use crate::{Kind, Layout};
 /// Two signatures are equal if their sequences are. The sequence is not stored: a comparison walks both layouts, and a
 /// run of equal elements is one step, however long it is.
 #[derive(Clone, Debug)]
-pub struct Signature {
+pub struct TypeSignature {
     layout: Layout,
     count: u64,
 }
@@ -42,12 +42,12 @@ const SHOWN_RUNS: usize = 8;
 
 impl Layout {
     /// The sequence of element kinds of `count` items.
-    pub fn signature(&self, count: u64) -> Signature {
-        Signature::new(self.clone(), count)
+    pub fn signature(&self, count: u64) -> TypeSignature {
+        TypeSignature::new(self.clone(), count)
     }
 }
 
-impl Signature {
+impl TypeSignature {
     pub(crate) fn new(layout: Layout, count: u64) -> Self {
         Self { layout, count }
     }
@@ -86,7 +86,7 @@ impl Signature {
     }
 }
 
-impl PartialEq for Signature {
+impl PartialEq for TypeSignature {
     fn eq(&self, other: &Self) -> bool {
         let same_kinds =
             |left: Run, right: Run| left.count == right.count && left.kind.is_like(right.kind);
@@ -96,9 +96,9 @@ impl PartialEq for Signature {
     }
 }
 
-impl Eq for Signature {}
+impl Eq for TypeSignature {}
 
-impl fmt::Display for Signature {
+impl fmt::Display for TypeSignature {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut runs = self.runs();
         for (index, run) in runs.by_ref().take(SHOWN_RUNS).enumerate() {

@@ -25,12 +25,12 @@ pub struct Strip {
     /// The number of blocks.
     pub count: u64,
     /// A second block beside each block: members of structures are copied two at a time.
-    pub beside: Option<Beside>,
+    pub beside: Option<StripsBeside>,
 }
 
 /// A block beside each block of a strip, at the same distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Beside {
+pub struct StripsBeside {
     /// Its beginning in the user's buffer, relative to the first block's.
     pub offset: i64,
     /// Its beginning among the packed bytes, relative to the first block's.
@@ -310,7 +310,7 @@ impl<'a, F: FnMut(Strip)> Walk<'a, F> {
 
     /// Walks all bytes of a row of dense parts, with a second block beside each if there is one.
     #[inline]
-    fn dense_row(&mut self, facts: &Facts, row: Row, beside: Option<Beside>) {
+    fn dense_row(&mut self, facts: &Facts, row: Row, beside: Option<StripsBeside>) {
         (self.each)(Strip {
             offset: row.offset.wrapping_add(facts.true_bounds.lower),
             stride: row.stride,
@@ -383,10 +383,10 @@ fn is_short(tree: &Tree, entry: &Entry) -> bool {
 }
 
 /// The dense second of two entries of a list, relative to the dense first one.
-fn beside_of(tree: &Tree, entry: &Entry, next: &Entry) -> Beside {
+fn beside_of(tree: &Tree, entry: &Entry, next: &Entry) -> StripsBeside {
     let (first, second) = (tree.facts(entry.child), tree.facts(next.child));
     let start = |entry: &Entry, facts: &Facts| entry.offset.wrapping_add(facts.true_bounds.lower);
-    Beside {
+    StripsBeside {
         offset: start(next, second).wrapping_sub(start(entry, first)),
         packed: next.packed_start - entry.packed_start,
         length: second.size as usize,
@@ -440,7 +440,7 @@ mod tests {
         let record = Layout::structure(&members).unwrap();
         let strips = strips(&record, 100, 0..1400);
         assert_eq!(strips.len(), 2);
-        assert_eq!(strips[0].beside, Some(Beside { offset: 8, packed: 4, length: 8 }));
+        assert_eq!(strips[0].beside, Some(StripsBeside { offset: 8, packed: 4, length: 8 }));
         assert_eq!((strips[0].packed, strips[0].packed_stride, strips[0].count), (0, 14, 100));
         assert_eq!((strips[1].offset, strips[1].stride, strips[1].count), (20, 22, 100));
         assert_eq!((strips[1].packed, strips[1].length, strips[1].beside), (12, 2, None));
@@ -448,8 +448,9 @@ mod tests {
 
     #[test]
     fn regular_lists_are_strips() {
-        let blocks: Vec<_> =
-            (0..50).map(|index| crate::Block { offset: 100 + index * 24, count: 2 }).collect();
+        let blocks: Vec<_> = (0..50)
+            .map(|index| crate::LayoutBlock { offset: 100 + index * 24, count: 2 })
+            .collect();
         let indexed = Layout::indexed(&blocks, &bytes(4)).unwrap();
         let strips = strips(&indexed, 1, 0..400);
         assert_eq!(strips.len(), 1);

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // tests may
 
-use landeck_layout::{Axis, Bounds, Distribution, Family, Kind, Layout, Order, Section};
+use landeck_layout::{ArrayOrder, Axis, Bounds, Distribution, Family, Kind, Layout, Section};
 use proptest::prelude::*;
 
 fn item() -> Layout {
@@ -10,9 +10,9 @@ fn item() -> Layout {
 }
 
 /// The places of all selected indices, in packing order; each dimension has its selected ones.
-fn places(sizes: &[u64], taken: &[Vec<u64>], order: Order) -> Vec<i64> {
+fn places(sizes: &[u64], taken: &[Vec<u64>], order: ArrayOrder) -> Vec<i64> {
     let mut fastest_first: Vec<usize> = (0..sizes.len()).collect();
-    if order == Order::LastFastest {
+    if order == ArrayOrder::LastFastest {
         fastest_first.reverse();
     }
     let (mut places, mut stride) = (vec![0], 8);
@@ -31,8 +31,8 @@ fn walked(layout: &Layout) -> Vec<i64> {
     pieces.flat_map(|piece| (piece.offset..piece.offset + piece.length as i64).step_by(8)).collect()
 }
 
-fn orders() -> impl Strategy<Value = Order> {
-    prop::sample::select(vec![Order::FirstFastest, Order::LastFastest])
+fn orders() -> impl Strategy<Value = ArrayOrder> {
+    prop::sample::select(vec![ArrayOrder::FirstFastest, ArrayOrder::LastFastest])
 }
 
 fn sections() -> impl Strategy<Value = Section> {

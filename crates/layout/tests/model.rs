@@ -1,6 +1,6 @@
 //! Checks layouts against a naive model: the list of all elements with their places.
 
-use landeck_layout::{Block, Bounds, Family, Kind, Layout, LayoutError, Member, Run};
+use landeck_layout::{Bounds, Family, Kind, Layout, LayoutBlock, LayoutError, Member, Run};
 use proptest::prelude::*;
 
 /// A layout in the test's own form.
@@ -121,7 +121,7 @@ fn layout(description: &Description) -> Result<Layout, LayoutError> {
         }
         Description::Indexed(blocks, item) => {
             let blocks: Vec<_> =
-                blocks.iter().map(|&(offset, count)| Block { offset, count }).collect();
+                blocks.iter().map(|&(offset, count)| LayoutBlock { offset, count }).collect();
             Layout::indexed(&blocks, &layout(item)?)
         }
         Description::Structure(members) => {

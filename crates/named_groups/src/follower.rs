@@ -6,7 +6,7 @@
 
 use landeck_engine::{Engine, OperationId};
 use landeck_objects::group_log::{Described, Look, Progress};
-use landeck_protocols::service::{Entry, EntryWord, Outcome, Seat, State};
+use landeck_protocols::service::{EntryWord, GroupEntry, Outcome, Seat, State};
 
 use crate::answer::Answer;
 use crate::error::Result;
@@ -232,7 +232,7 @@ impl Follower {
             Some(_) if !matches!(word, EntryWord::Broadcast { .. }) => {
                 entry_with_details(word, details)
             }
-            _ => Some(Entry::Plain(word)),
+            _ => Some(GroupEntry::Plain(word)),
         });
         match entry {
             Some(entry) => state.apply(entry),

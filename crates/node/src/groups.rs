@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landeck_board::Offer;
-use landeck_collectives::{Group, GroupError, Making, Place, Settings};
+use landeck_collectives::{Group, GroupError, Making, MemberPlace, Settings};
 use landeck_kernel::Peer;
 use landeck_memory::{NoMemory, Operation, Segment, WaitRecord, room};
 use landeck_protocols::agreement::Agreed;
@@ -65,7 +65,7 @@ pub(crate) struct Record {
     pub(crate) color: Color,
     pub(crate) key: i64,
     pub(crate) offer: Offer,
-    pub(crate) place: Place,
+    pub(crate) place: MemberPlace,
 }
 
 /// Six: what a line of the board has room for.
@@ -89,11 +89,11 @@ impl Record {
 
     fn decode(words: &[u64]) -> Self {
         let &[color, key, head, lines, board, host] = words else {
-            let (offer, place) = (Offer::default(), Place::default());
+            let (offer, place) = (Offer::default(), MemberPlace::default());
             return Self { color: None, key: 0, offer, place };
         };
         let offer = Offer { context: head as u32, lines, board };
-        let place = Place { host, cache: (head >> 32) as u16 };
+        let place = MemberPlace { host, cache: (head >> 32) as u16 };
         let color = Some(color).filter(|&color| color != NO_COLOR);
         Self { color, key: key as i64, offer, place }
     }
@@ -374,14 +374,14 @@ impl World {
     }
 
     /// Where this process runs: its published place, else the processors it is bound to now.
-    pub(crate) fn own_place(&self) -> Result<Place> {
+    pub(crate) fn own_place(&self) -> Result<MemberPlace> {
         Ok(self.shared.engine.enter()?.own_place(self.shared.slot, bound_to))
     }
 
     /// The members at these places, and the clusters derived from the places.
     fn shape_of(&self, records: &[Record]) -> Result<Group> {
         let nearness = Settings::from_words(&self.shared.segment.plan().settings).nearness;
-        let places: Vec<Place> = records.iter().map(|record| record.place).collect();
+        let places: Vec<MemberPlace> = records.iter().map(|record| record.place).collect();
         nearness.group(&places).map_err(|error| ErrorKind::Clusters(error).into())
     }
 
@@ -622,7 +622,7 @@ mod tests {
         let offer = Offer { context: u32::MAX, lines: 1 << 40, board: 7 };
         for color in [None, Some(0), Some(u64::from(u32::MAX) + 1), Some(NO_COLOR - 1)] {
             for key in [i64::MIN, -1, 0, 5] {
-                let place = Place { host: u64::MAX, cache: u16::MAX };
+                let place = MemberPlace { host: u64::MAX, cache: u16::MAX };
                 let read = Record::decode(&Record { color, key, offer, place }.encode());
                 assert_eq!((read.color, read.key), (color, key));
                 assert_eq!((read.offer, read.place), (offer, place));

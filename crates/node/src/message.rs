@@ -658,7 +658,7 @@ pub(crate) fn is_like(kind: Kind, other: Kind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck_layout::{Block, Family, Member};
+    use landeck_layout::{Family, LayoutBlock, Member};
 
     fn three() -> Message {
         let mut message = Message::new();
@@ -798,7 +798,8 @@ mod tests {
         let values = [[7u64, 1.5f64.to_bits()], [8, 2.5f64.to_bits()]];
         message.pack_layout(&values, &record, 2).unwrap();
         message.unpack_layout(&mut [0.0f64; 9], &column, 1).unwrap();
-        let other = Layout::indexed(&[Block { offset: 0, count: 4 }], &Layout::element(i32::KIND));
+        let other =
+            Layout::indexed(&[LayoutBlock { offset: 0, count: 4 }], &Layout::element(i32::KIND));
         let mut back = [[0u64; 2]; 2];
         let refused = message.unpack_layout(&mut back, &other.unwrap(), 1).unwrap_err();
         assert!(matches!(refused, MessageError::OtherType { .. }), "{refused}");

@@ -26,9 +26,9 @@ use std::time::Duration;
 use landeck_wire::{Incarnation, ProcessId, SegmentId, Slot};
 use serde::{Deserialize, Serialize};
 
-pub use self::steps::{Input, Output, Presence, Refusal};
+pub use self::steps::{Input, LastPresence, Output, Refusal};
 pub use crate::record::{Record, State};
-use crate::restarts::{Replaced, Restarts};
+use crate::restarts::{ReplacedProcess, Restarts};
 use crate::view::View;
 
 mod leaving;
@@ -36,7 +36,7 @@ mod steps;
 
 /// The parameters of a membership.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan {
+pub struct MembershipPlan {
     /// The host of the job.
     pub host: SegmentId,
     /// The number of slots of the job's own processes, which come first.
@@ -69,7 +69,7 @@ pub enum OnFailure {
 /// The membership's state machine.
 #[derive(Clone, Debug)]
 pub struct Membership {
-    plan: Plan,
+    plan: MembershipPlan,
     records: Vec<Record>,
     /// The rank of each slot's process among those that the job began with, whether or not it was restarted; `None` for
     /// guests.
@@ -98,7 +98,7 @@ enum Phase {
 impl Membership {
     /// Creates the membership before any event: all processes of the plan are still to come. They form the first view,
     /// by slot.
-    pub fn new(plan: Plan) -> Self {
+    pub fn new(plan: MembershipPlan) -> Self {
         let reserved = Record { state: State::Reserved, incarnation: 1, ..Record::default() };
         let processes = plan.processes as usize;
         let mut records = vec![Record::default(); processes + plan.guests as usize];
@@ -253,19 +253,20 @@ impl Membership {
         now: Duration,
         slot: Slot,
         status: i32,
-        presence: Presence,
+        presence: LastPresence,
         out: &mut Vec<Output>,
     ) {
         let before = self.record(slot);
         if !self.runs(slot) {
             return;
         }
-        let well = status == 0 && matches!(presence, Presence::NotAttached | Presence::Finalized);
+        let well =
+            status == 0 && matches!(presence, LastPresence::NotAttached | LastPresence::Finalized);
         let state = if well { State::Departed } else { State::Dead };
         self.set(slot, Record { state, status, stopped: false, ..before }, out);
         self.vacate(slot);
         match (presence, self.rank_of(slot)) {
-            (Presence::Aborted, _) => self.aborted(now, slot, out),
+            (LastPresence::Aborted, _) => self.aborted(now, slot, out),
             (_, Some(_)) if state == State::Dead => self.failed(now, slot, status != 0, out),
             _ => {}
         }
@@ -349,7 +350,7 @@ impl Membership {
         }
         let is_first = incarnation <= 1 && slot.0 < self.plan.processes;
         let number = rank.filter(|_| !is_first).map(|rank| (rank, self.restarts.number(rank)));
-        let replaces = number.map(|(rank, number)| Replaced { rank, number });
+        let replaces = number.map(|(rank, number)| ReplacedProcess { rank, number });
         let returns = before.returns;
         let record = Record { state, incarnation, pid, replaces, returns, ..Record::default() };
         self.set(slot, record, out);
@@ -515,7 +516,13 @@ mod tests {
     pub(super) const GRACE: Duration = Duration::from_secs(1);
 
     pub(super) fn membership(on_failure: OnFailure) -> Membership {
-        let plan = Plan { host: SegmentId(7), processes: 3, guests: 2, on_failure, grace: GRACE };
+        let plan = MembershipPlan {
+            host: SegmentId(7),
+            processes: 3,
+            guests: 2,
+            on_failure,
+            grace: GRACE,
+        };
         let mut membership = Membership::new(plan);
         for slot in 0..3 {
             membership.handle(NOW, Input::Started { slot: Slot(slot), pid: 100 + slot });
@@ -523,7 +530,7 @@ mod tests {
         membership
     }
 
-    pub(super) fn ended(slot: u32, status: i32, presence: Presence) -> Input {
+    pub(super) fn ended(slot: u32, status: i32, presence: LastPresence) -> Input {
         Input::Ended { slot: Slot(slot), status, presence }
     }
 
@@ -548,7 +555,7 @@ mod tests {
 
     #[test]
     fn a_good_end_is_a_departure_and_any_other_a_death() {
-        use Presence::{Attached, Finalized, NotAttached};
+        use LastPresence::{Attached, Finalized, NotAttached};
         for (status, presence, state) in [
             (0, NotAttached, State::Departed),
             (0, Finalized, State::Departed),
@@ -567,7 +574,7 @@ mod tests {
     #[test]
     fn notify_tells_and_goes_on() {
         let mut membership = membership(OnFailure::Notify);
-        let out = membership.handle(NOW, ended(1, 11, Presence::Attached));
+        let out = membership.handle(NOW, ended(1, 11, LastPresence::Attached));
         let record = membership.record(Slot(1));
         assert_eq!(
             out,
@@ -583,7 +590,7 @@ mod tests {
     #[test]
     fn abort_asks_all_to_end_and_kills_after_the_grace_time() {
         let mut membership = membership(OnFailure::Abort);
-        let out = membership.handle(NOW, ended(1, 11, Presence::Attached));
+        let out = membership.handle(NOW, ended(1, 11, LastPresence::Attached));
         assert!(out.starts_with(&[
             Output::SetRecord { slot: Slot(1), record: membership.record(Slot(1)) },
             Output::SetEnding,
@@ -593,11 +600,11 @@ mod tests {
             assert!(out.contains(&Output::Terminate { slot: Slot(slot) }), "{slot}");
         }
         assert_eq!(membership.deadline(), Some(NOW + GRACE));
-        membership.handle(NOW, ended(0, 15, Presence::Attached));
+        membership.handle(NOW, ended(0, 15, LastPresence::Attached));
         let out = membership.handle(NOW + GRACE, Input::Tick);
         assert_eq!(out, [Output::Kill { slot: Slot(2) }]);
         assert_eq!(membership.deadline(), None);
-        let out = membership.handle(NOW + GRACE, ended(2, 9, Presence::Attached));
+        let out = membership.handle(NOW + GRACE, ended(2, 9, LastPresence::Attached));
         assert!(out.contains(&Output::Over));
     }
 
@@ -614,7 +621,7 @@ mod tests {
 
     #[test]
     fn a_program_that_cannot_start_aborts_the_job_before_it_begins() {
-        let plan = Plan {
+        let plan = MembershipPlan {
             host: SegmentId(7),
             processes: 3,
             guests: 0,
@@ -626,7 +633,7 @@ mod tests {
         let out = membership.handle(NOW, Input::NotStarted { slot: Slot(1) });
         assert!(out.contains(&Output::Terminate { slot: Slot(0) }));
         assert_eq!(membership.record(Slot(2)).state, State::Dead, "it will not be started");
-        let out = membership.handle(NOW, ended(0, 15, Presence::NotAttached));
+        let out = membership.handle(NOW, ended(0, 15, LastPresence::NotAttached));
         assert!(out.contains(&Output::Over));
     }
 
@@ -635,7 +642,7 @@ mod tests {
         let restart = OnFailure::Restart { times: 3, then_abort: false };
         for on_failure in [OnFailure::Abort, OnFailure::Notify, restart] {
             let mut membership = membership(on_failure);
-            let out = membership.handle(NOW, ended(1, 3 << 8, Presence::Aborted));
+            let out = membership.handle(NOW, ended(1, 3 << 8, LastPresence::Aborted));
             assert!(!membership.is_running(), "{on_failure:?}");
             for slot in 0..3 {
                 assert!(out.contains(&Output::Terminate { slot: Slot(slot) }), "{on_failure:?}");
@@ -648,7 +655,7 @@ mod tests {
     fn a_guest_may_end_the_job() {
         let mut membership = membership(OnFailure::Notify);
         asked(&mut membership, None).unwrap();
-        let out = membership.handle(NOW, ended(3, 0, Presence::Aborted));
+        let out = membership.handle(NOW, ended(3, 0, LastPresence::Aborted));
         assert!(out.contains(&Output::GuestAborted { slot: Slot(3) }), "{out:?}");
         assert!(out.contains(&Output::Terminate { slot: Slot(0) }) && !membership.is_running());
         assert!(!out.contains(&Output::Terminate { slot: Slot(3) }), "it is not ours");
@@ -660,7 +667,7 @@ mod tests {
         let out = membership.handle(NOW, Input::Found { slot: Slot(1), pid: 900 });
         assert_eq!((membership.record(Slot(1)).pid, out.last()), (900, Some(&Output::Announce)));
         assert_eq!(membership.handle(NOW, Input::Found { slot: Slot(1), pid: 900 }), []);
-        membership.handle(NOW, ended(1, 9, Presence::Attached));
+        membership.handle(NOW, ended(1, 9, LastPresence::Attached));
         assert_eq!(membership.handle(NOW, Input::Found { slot: Slot(1), pid: 901 }), []);
     }
 
@@ -681,10 +688,10 @@ mod tests {
         assert_eq!(asked(&mut membership, None), Ok((3, 1)));
         assert_eq!(asked(&mut membership, None), Ok((4, 1)));
         assert_eq!(asked(&mut membership, None), Err(Refusal::Full));
-        membership.handle(NOW, ended(4, 0, Presence::Attached));
+        membership.handle(NOW, ended(4, 0, LastPresence::Attached));
         assert_eq!(membership.record(Slot(4)).state, State::Dead);
         assert!(membership.is_running(), "a guest's death is no failure of the job");
-        membership.handle(NOW, ended(3, 0, Presence::Finalized));
+        membership.handle(NOW, ended(3, 0, LastPresence::Finalized));
         assert_eq!(asked(&mut membership, None), Ok((4, 2)), "longest gone first");
         assert_eq!(membership.view().size(), 4);
     }
@@ -693,8 +700,8 @@ mod tests {
     fn a_process_leaving_the_first_world_makes_room_unless_its_slot_is_needed() {
         let mut membership = membership(OnFailure::Notify);
         (3..5).for_each(|slot| assert_eq!(asked(&mut membership, None), Ok((slot, 1))));
-        membership.handle(NOW, ended(1, 0, Presence::Finalized));
-        membership.handle(NOW, ended(2, 9, Presence::Attached));
+        membership.handle(NOW, ended(1, 0, LastPresence::Finalized));
+        membership.handle(NOW, ended(2, 9, LastPresence::Attached));
         membership.keep(BTreeSet::from([Slot(1)]));
         assert_eq!(asked(&mut membership, None), Ok((2, 2)));
         assert_eq!(membership.rank_of(Slot(2)), None, "a guest has no rank");
@@ -702,13 +709,13 @@ mod tests {
         assert!(membership.keeps_any());
         membership.keep(BTreeSet::new());
         assert_eq!(asked(&mut membership, None), Ok((1, 2)));
-        membership.handle(NOW, ended(0, 0, Presence::Finalized));
+        membership.handle(NOW, ended(0, 0, LastPresence::Finalized));
         assert!(!membership.is_running(), "guests in the first world's slots keep no job going");
     }
 
     #[test]
     fn a_member_takes_its_reserved_slot_once() {
-        let plan = Plan {
+        let plan = MembershipPlan {
             host: SegmentId(7),
             processes: 2,
             guests: 1,
@@ -728,9 +735,9 @@ mod tests {
         let mut membership = membership(OnFailure::Abort);
         asked(&mut membership, None).unwrap();
         for slot in 0..2 {
-            membership.handle(NOW, ended(slot, 0, Presence::Finalized));
+            membership.handle(NOW, ended(slot, 0, LastPresence::Finalized));
         }
-        let out = membership.handle(NOW, ended(2, 0, Presence::Finalized));
+        let out = membership.handle(NOW, ended(2, 0, LastPresence::Finalized));
         assert!(out.contains(&Output::SetEnding) && out.contains(&Output::Over), "{out:?}");
     }
 
@@ -757,15 +764,15 @@ mod tests {
     fn vacated_slots_matter_only_before_one_is_given_away() {
         let asked = |wanted| Input::Asked { request: 1, wanted, pid: 5 };
         let mut calm = membership(OnFailure::Notify);
-        calm.handle(NOW, ended(1, 9, Presence::Attached));
+        calm.handle(NOW, ended(1, 9, LastPresence::Attached));
         assert!(
             !calm.gives_away(NOW, &Input::Tick),
             "the end of n processes costs n looks at slots"
         );
-        assert!(!calm.gives_away(NOW, &ended(2, 9, Presence::Attached)));
+        assert!(!calm.gives_away(NOW, &ended(2, 9, LastPresence::Attached)));
         assert!(calm.gives_away(NOW, &asked(None)) && !calm.gives_away(NOW, &asked(Some(Slot(2)))));
         let mut supervised = supervised(3, true);
-        supervised.handle(NOW, ended(1, 9, Presence::Attached));
+        supervised.handle(NOW, ended(1, 9, LastPresence::Attached));
         assert!(!supervised.gives_away(NOW, &Input::Tick), "it is not time yet");
         assert!(supervised.gives_away(supervised.deadline().unwrap(), &Input::Tick));
     }
@@ -773,7 +780,7 @@ mod tests {
     #[test]
     fn a_failed_process_is_started_again_as_another() {
         let mut membership = supervised(3, true);
-        let out = membership.handle(NOW, ended(1, 9, Presence::Attached));
+        let out = membership.handle(NOW, ended(1, 9, LastPresence::Attached));
         let restart = Restart { number: 1, after: crate::restarts::DELAY };
         let will = Output::WillRestart { slot: Slot(1), restart };
         assert!(out.contains(&Output::Kill { slot: Slot(1) }) && out.contains(&will), "{out:?}");
@@ -782,16 +789,16 @@ mod tests {
         assert_eq!(restarted(&mut membership, 1), (3, 1));
         let record = membership.record(Slot(1));
         assert_eq!((record.state, record.incarnation), (State::Dead, 1), "who died stays dead");
-        membership.handle(NOW, ended(3, 9, Presence::Attached));
+        membership.handle(NOW, ended(3, 9, LastPresence::Attached));
         assert_eq!(restarted(&mut membership, 1), (4, 1));
         assert_eq!(
             membership.record(Slot(4)).replaces,
-            Some(Replaced { rank: 1, number: 2 }),
+            Some(ReplacedProcess { rank: 1, number: 2 }),
             "so it is known whose place it has"
         );
-        membership.handle(NOW, ended(4, 9, Presence::Attached));
+        membership.handle(NOW, ended(4, 9, LastPresence::Attached));
         assert_eq!(restarted(&mut membership, 1), (3, 2), "the one longest gone");
-        let out = membership.handle(NOW, ended(3, 9, Presence::Attached));
+        let out = membership.handle(NOW, ended(3, 9, LastPresence::Attached));
         assert!(out.contains(&Output::Terminate { slot: Slot(0) }), "that was the last time");
         assert!(!membership.is_running());
     }
@@ -799,15 +806,15 @@ mod tests {
     #[test]
     fn a_process_that_may_not_start_again_is_missed_where_options_say_so() {
         let mut membership = supervised(0, false);
-        let out = membership.handle(NOW, ended(1, 9, Presence::Attached));
+        let out = membership.handle(NOW, ended(1, 9, LastPresence::Attached));
         assert!(out.contains(&Output::Kill { slot: Slot(1) }) && membership.is_running());
     }
 
     #[test]
     fn status_zero_is_no_reason_to_start_again() {
         let mut membership = supervised(3, false);
-        membership.handle(NOW, ended(0, 0, Presence::Finalized));
-        membership.handle(NOW, ended(1, 0, Presence::Attached));
+        membership.handle(NOW, ended(0, 0, LastPresence::Finalized));
+        membership.handle(NOW, ended(1, 0, LastPresence::Attached));
         assert_eq!(membership.deadline(), None);
     }
 
@@ -815,12 +822,12 @@ mod tests {
     fn the_job_is_not_over_while_somebody_is_to_come() {
         let mut membership = supervised(1, true);
         for slot in [0, 2] {
-            membership.handle(NOW, ended(slot, 0, Presence::Finalized));
+            membership.handle(NOW, ended(slot, 0, LastPresence::Finalized));
         }
-        let out = membership.handle(NOW, ended(1, 9, Presence::Attached));
+        let out = membership.handle(NOW, ended(1, 9, LastPresence::Attached));
         assert!(!out.contains(&Output::Over), "{out:?}");
         assert_eq!(restarted(&mut membership, 1), (3, 1));
-        let out = membership.handle(NOW, ended(3, 0, Presence::Finalized));
+        let out = membership.handle(NOW, ended(3, 0, LastPresence::Finalized));
         assert!(out.contains(&Output::Over), "{out:?}");
     }
 
@@ -828,17 +835,17 @@ mod tests {
     fn a_new_start_waits_for_a_slot_and_ends_with_the_job() {
         let mut membership = supervised(9, true);
         (0..2).for_each(|_| assert!(asked(&mut membership, None).is_ok()));
-        membership.handle(NOW, ended(1, 9, Presence::Attached));
+        membership.handle(NOW, ended(1, 9, LastPresence::Attached));
         let due = membership.deadline().unwrap();
         membership.keep(BTreeSet::from([Slot(1)]));
         assert_eq!(membership.handle(due, Input::Tick), [], "there are guests everywhere");
-        membership.handle(due, ended(4, 0, Presence::Finalized));
+        membership.handle(due, ended(4, 0, LastPresence::Finalized));
         assert_eq!(restarted(&mut membership, 1), (4, 2));
-        membership.handle(NOW, ended(4, 9, Presence::Attached));
+        membership.handle(NOW, ended(4, 9, LastPresence::Attached));
         let out = membership.handle(NOW, Input::End { grace: GRACE });
         assert!(!out.contains(&Output::Terminate { slot: Slot(3) }), "guests are not ours to end");
         for slot in [0, 2] {
-            membership.handle(NOW, ended(slot, 15, Presence::Attached));
+            membership.handle(NOW, ended(slot, 15, LastPresence::Attached));
         }
         assert_eq!(membership.deadline(), None, "nobody comes any more");
     }
@@ -847,7 +854,7 @@ mod tests {
     fn after_an_order_nobody_is_started_again() {
         let mut membership = supervised(3, true);
         membership.handle(NOW, Input::NoRestarts);
-        membership.handle(NOW, ended(1, 2, Presence::Attached));
+        membership.handle(NOW, ended(1, 2, LastPresence::Attached));
         assert!(!membership.is_running());
     }
 }

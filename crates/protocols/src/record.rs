@@ -1,6 +1,6 @@
 //! The record of a slot of a job: its state, and the process that has it or had it last.
 
-use crate::restarts::Replaced;
+use crate::restarts::ReplacedProcess;
 
 /// The record of a slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct Record {
     /// The raw wait status, once it has ended.
     pub status: i32,
     /// The process that it replaces, if it was started again.
-    pub replaces: Option<Replaced>,
+    pub replaces: Option<ReplacedProcess>,
     /// How often a process that had left came back to its slot. Each time is an incarnation of its own.
     pub returns: u32,
 }

@@ -25,7 +25,7 @@ pub struct Restart {
 
 /// The process that a restarted one replaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Replaced {
+pub struct ReplacedProcess {
     /// The rank as which the process was first started.
     pub rank: u32,
     /// The number of the restart: 1 is the first.

@@ -10,7 +10,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use landeck_protocols::agreement::{Agreement, Input, Message, Outcome, Part, Send, Standing};
+use landeck_protocols::agreement::{
+    Agreement, Input, MemberStanding, Message, Outcome, Part, Send,
+};
 use landeck_protocols::flood::Flood;
 use landeck_testing::{Random, Watchdog, seed};
 
@@ -108,7 +110,7 @@ impl World {
                 if self.is_dead[who as usize] {
                     return;
                 }
-                let standing = Standing::Died;
+                let standing = MemberStanding::Died;
                 (who, self.members[who as usize].handle(Input::Gone { member, standing }))
             }
         };
@@ -155,7 +157,7 @@ impl World {
             let Some(first) = outcomes.next() else { continue };
             assert!(outcomes.all(|outcome| outcome == first), "members differ in {number}");
             for own in (0..self.members.len()).filter(|&own| !self.is_dead[own]) {
-                assert_eq!(first.standing[own], Standing::Lives);
+                assert_eq!(first.standing[own], MemberStanding::Lives);
                 assert_eq!(first.flags() >> own & 1, 0, "the part of {own} counts");
                 assert_eq!(first.flags() >> 16, number as u32 + 1);
             }

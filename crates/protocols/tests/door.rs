@@ -7,10 +7,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use landeck_protocols::door::{
-    Action, Asked, Door, Input, Listener, Listening, Memory, Name, ObjectKind, ObjectQuestion,
-    Question, VISITORS_BEYOND_SLOTS, Visitor,
+    Door, DoorAction, Input, Listener, Listening, MemoryNumber, Name, ObjectKind, ObjectQuestion,
+    ObjectRequest, Question, VISITORS_BEYOND_SLOTS, Visitor,
 };
-use landeck_protocols::membership::{self, Membership, OnFailure, Output, Plan, Presence, State};
+use landeck_protocols::membership::{
+    self, LastPresence, Membership, MembershipPlan, OnFailure, Output, State,
+};
 use landeck_testing::{Random, Watchdog, seed};
 use landeck_wire::{ControlMessage, Incarnation, ProcessId, SegmentId, Slot};
 
@@ -30,16 +32,16 @@ struct World {
     last: u64,
     connections: BTreeSet<Visitor>,
     names: BTreeSet<Listener>,
-    memories: BTreeSet<Memory>,
+    memories: BTreeSet<MemoryNumber>,
     /// The actions that the door is still waiting for.
-    owed: Vec<Action>,
+    owed: Vec<DoorAction>,
 }
 
 impl World {
     fn new(seed: u64) -> Self {
         let (guests, on_failure, grace) =
             (SLOTS - PROCESSES, OnFailure::Notify, Duration::from_secs(1));
-        let plan = Plan { host: HOST, processes: PROCESSES, guests, on_failure, grace };
+        let plan = MembershipPlan { host: HOST, processes: PROCESSES, guests, on_failure, grace };
         let mut world = Self {
             random: Random::new(seed),
             door: Door::new(HOST, SLOTS, UID),
@@ -65,31 +67,31 @@ impl World {
     fn tell(&mut self, input: Input<'_>) {
         for action in self.door.handle(self.now, &self.membership, input) {
             match action {
-                Action::Answer { visitor, memory, .. } => {
+                DoorAction::Answer { visitor, memory, .. } => {
                     assert!(memory.is_none_or(|memory| self.memories.contains(&memory)));
                     assert!(self.connections.remove(&visitor), "{visitor:?} is answered twice");
                 }
-                Action::Close { visitor } => assert!(self.connections.remove(&visitor)),
-                Action::Admit { visitor, .. }
-                | Action::Watch { visitor, .. }
-                | Action::Lost { visitor, .. } => assert!(self.connections.contains(&visitor)),
-                Action::Found { slot, pid } => {
+                DoorAction::Close { visitor } => assert!(self.connections.remove(&visitor)),
+                DoorAction::Admit { visitor, .. }
+                | DoorAction::Watch { visitor, .. }
+                | DoorAction::Lost { visitor, .. } => assert!(self.connections.contains(&visitor)),
+                DoorAction::Found { slot, pid } => {
                     self.tell_membership(membership::Input::Found { slot, pid });
                 }
-                Action::Said { slot, has_left } => {
+                DoorAction::Said { slot, has_left } => {
                     self.tell_membership(match has_left {
                         true => membership::Input::Left { slot },
                         false => membership::Input::Returned { slot },
                     });
                 }
-                Action::Left { process } => {
+                DoorAction::Left { process } => {
                     if self.membership.is_alive(process) {
                         self.end(process.slot);
                     }
                 }
-                Action::Release(memory) => assert!(self.memories.remove(&memory)),
-                Action::Deafen(listener) => assert!(self.names.remove(&listener)),
-                Action::Announce => {}
+                DoorAction::Release(memory) => assert!(self.memories.remove(&memory)),
+                DoorAction::Deafen(listener) => assert!(self.names.remove(&listener)),
+                DoorAction::Announce => {}
                 owed => self.owed.push(owed),
             }
         }
@@ -115,7 +117,7 @@ impl World {
     }
 
     fn end(&mut self, slot: Slot) {
-        let presence = Presence::Attached;
+        let presence = LastPresence::Attached;
         self.tell_membership(membership::Input::Ended { slot, status: 9, presence });
     }
 
@@ -127,19 +129,19 @@ impl World {
         }
         let fails = self.random.once_in(4);
         match self.owed.swap_remove(place) {
-            Action::Ask { visitor, wanted, pid } => {
+            DoorAction::Ask { visitor, wanted, pid } => {
                 let vacated: Vec<Slot> = self.membership.vacated().collect();
                 let kept = vacated.into_iter().filter(|_| self.random.once_in(2)).collect();
                 self.membership.keep(kept);
                 let request = visitor.0;
                 self.tell_membership(membership::Input::Asked { request, wanted, pid });
             }
-            Action::Allocate { visitor, .. } | Action::Expose { visitor } => {
-                let memory = (!fails).then(|| Memory(self.number()));
+            DoorAction::Allocate { visitor, .. } | DoorAction::Expose { visitor } => {
+                let memory = (!fails).then(|| MemoryNumber(self.number()));
                 self.memories.extend(memory);
                 self.tell(Input::Provided { visitor, memory });
             }
-            Action::Listen { visitor, .. } => {
+            DoorAction::Listen { visitor, .. } => {
                 let outcome = if fails {
                     *self.random.pick(&[Listening::InUse, Listening::Failed])
                 } else {
@@ -149,8 +151,8 @@ impl World {
                 };
                 self.tell(Input::Listening { visitor, outcome });
             }
-            Action::Look { visitor, .. } => {
-                let presence = if fails { Presence::Finalized } else { Presence::Attached };
+            DoorAction::Look { visitor, .. } => {
+                let presence = if fails { LastPresence::Finalized } else { LastPresence::Attached };
                 self.tell(Input::Seen { visitor, presence });
             }
             other => panic!("{other:?}"),
@@ -211,7 +213,7 @@ impl World {
     /// A question about an object. Groups are left out, since they would outlive their users.
     fn object_question(&mut self) -> Vec<u8> {
         let kinds = [ObjectKind::Mailbox, ObjectKind::Segment, ObjectKind::Semaphore];
-        let (kind, asked) = (*self.random.pick(&kinds), *self.random.pick(&Asked::ALL));
+        let (kind, asked) = (*self.random.pick(&kinds), *self.random.pick(&ObjectRequest::ALL));
         let question = ObjectQuestion::new(self.some_process(), kind, asked);
         let question = ObjectQuestion { number: self.random.below(20), bytes: 64, ..question };
         let name = Name::new(self.random.pick(&["a", "b", "c"])).unwrap();

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use landeck_protocols::membership::{Input, Membership, OnFailure, Output, Plan, Presence, State};
+use landeck_protocols::membership::{
+    Input, LastPresence, Membership, MembershipPlan, OnFailure, Output, State,
+};
 use landeck_wire::{ProcessId, SegmentId, Slot};
 use proptest::prelude::*;
 
@@ -11,10 +13,10 @@ const GRACE: Duration = Duration::from_secs(1);
 fn any_input() -> impl Strategy<Value = Input> {
     let slot = || (0_u32..6).prop_map(Slot);
     let presence = prop_oneof![
-        Just(Presence::NotAttached),
-        Just(Presence::Attached),
-        Just(Presence::Finalized),
-        Just(Presence::Aborted)
+        Just(LastPresence::NotAttached),
+        Just(LastPresence::Attached),
+        Just(LastPresence::Finalized),
+        Just(LastPresence::Aborted)
     ];
     prop_oneof![
         8 => (slot(), 1_u32..99).prop_map(|(slot, pid)| Input::Started { slot, pid }),
@@ -93,7 +95,7 @@ proptest! {
         inputs in proptest::collection::vec((any_input(), 0_u64..3), 1..80),
         on_failure in any_policy(),
     ) {
-        let plan = Plan { host: SegmentId(7), processes: 3, guests: 2, on_failure, grace: GRACE };
+        let plan = MembershipPlan { host: SegmentId(7), processes: 3, guests: 2, on_failure, grace: GRACE };
         let mut membership = Membership::new(plan);
         let mut now = Duration::ZERO;
         let mut overs = 0;
@@ -108,7 +110,7 @@ proptest! {
         prop_assert!(overs <= 1);
         membership.handle(now, Input::Kill);
         for slot in (0..5).map(Slot) {
-            let presence = Presence::Attached;
+            let presence = LastPresence::Attached;
             membership.handle(now, Input::Ended { slot, status: 9, presence });
         }
         prop_assert!((0..5).all(|slot| membership.record(Slot(slot)).state != State::Alive));

@@ -2,7 +2,7 @@
 //! promises of a group hold after every entry.
 
 use landeck_protocols::service::{
-    Entry, EntryWord, HELD_MAX, Joining, Outcome, Phase, Rules, Seat, State,
+    EntryWord, GroupEntry, HELD_MAX, Joining, Outcome, Phase, Rules, Seat, State,
 };
 use landeck_testing::{Random, Watchdog, seed};
 use std::time::Duration;
@@ -40,7 +40,7 @@ fn random_histories_keep_what_groups_promise() {
     assert!(outcomes.iter().all(|&count| count > HISTORIES), "{outcomes:?}");
 }
 
-fn draw(random: &mut Random, state: &State) -> Entry {
+fn draw(random: &mut Random, state: &State) -> GroupEntry {
     let member = random.below(8) as u32;
     let known = state.members().iter().find(|it| it.id == member);
     // One entry in eight names a member that has gone long ago.
@@ -53,10 +53,10 @@ fn draw(random: &mut Random, state: &State) -> Entry {
         _ => random.below(200) as u32,
     };
     let slot = random.below(10) as u32;
-    Entry::Plain(match random.below(40) {
+    GroupEntry::Plain(match random.below(40) {
         0..8 => EntryWord::Broadcast { cell: 1, was_held: random.below(2) == 0, by: 0 },
         8..16 => {
-            return Entry::Join(Joining { slot, incarnation: 1, context: 1, place: 64 });
+            return GroupEntry::Join(Joining { slot, incarnation: 1, context: 1, place: 64 });
         }
         16..18 => EntryWord::Hold { slot, incarnation: 1 },
         18..20 => EntryWord::Release { ticket },
@@ -71,7 +71,7 @@ fn draw(random: &mut Random, state: &State) -> Entry {
 }
 
 /// Checks the properties that hold after every entry.
-fn check(before: &State, after: &State, entry: Entry, outcome: Outcome) {
+fn check(before: &State, after: &State, entry: GroupEntry, outcome: Outcome) {
     assert_eq!(after.position(), before.position() + 1);
     assert!(after.members().is_sorted_by(|one, next| one.id < next.id));
     assert!(after.held().len() <= HELD_MAX);
@@ -86,7 +86,7 @@ fn check(before: &State, after: &State, entry: Entry, outcome: Outcome) {
         assert!((0..id).all(|lower| before.members().iter().any(|member| member.id == lower)));
         assert_eq!(before.phase(), Phase::Open);
     }
-    if let (Entry::Plain(EntryWord::Broadcast { was_held, .. }), Outcome::Broadcast(_)) =
+    if let (GroupEntry::Plain(EntryWord::Broadcast { was_held, .. }), Outcome::Broadcast(_)) =
         (entry, outcome)
     {
         assert!(before.phase() == Phase::Open || was_held && !before.held().is_empty());

@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use landeck_collectives::board_schedule::{BoardGroup, Chunk, Share};
+use landeck_collectives::board_schedule::{BoardGroup, BoardShare, Chunk};
 use landeck_collectives::{
     Action, BoardSchedule, Cells, Group, Operation, Plan, PlanClass, Precedence, Readers,
     Step as PlanStep, Task, Walk as Prepared, Way, each_kin, is_derived_over_hosts,
@@ -435,9 +435,9 @@ fn in_rounds(plan: Plan, bytes: u64, schedule: BoardSchedule) -> (Plan, Vec<(u32
     let mut add = |step: &PlanStep, at: u32| {
         let chunk = Chunk::of(schedule, (bytes, 1), at);
         let action = match chunk.share_of(&step.action, &plan) {
-            Share::Nothing => return,
-            Share::All => step.action.clone(),
-            Share::This(action) => action,
+            BoardShare::Nothing => return,
+            BoardShare::All => step.action.clone(),
+            BoardShare::This(action) => action,
         };
         let part = if let Chunk::Part { bytes: part, .. } = chunk { (part, bytes) } else { (1, 1) };
         let after = (steps.len() as u32).checked_sub(1).into_iter().collect();

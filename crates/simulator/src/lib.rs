@@ -65,7 +65,7 @@ pub use error::SimulationError;
 pub use fault::{Death, DeathError, Faults};
 pub use history::{History, Record, What};
 pub use platform::{Platform, PlatformError};
-pub use report::{Outcome, Progress, Report};
+pub use report::{Outcome, SimulationProgress, SimulationReport};
 pub use setting::{Calls, Placement, Setting, Work};
 pub use simulation::run;
 pub use time::{Events, Time};

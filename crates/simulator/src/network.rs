@@ -4,7 +4,7 @@
 //! at the rate of the bytes, from the port before or through this one. So a message on an idle network takes the
 //! latency once and its bytes once (LogGP), and messages that meet queue up.
 
-use crate::platform::{Level, Network, bytes_ps};
+use crate::platform::{Level, SimulatedNetwork, bytes_ps};
 use crate::time::Time;
 
 /// A message under way between two hosts.
@@ -34,7 +34,7 @@ pub(crate) enum Passed {
 /// The network, and when each port is free.
 #[derive(Debug)]
 pub(crate) struct Wires {
-    network: Network,
+    network: SimulatedNetwork,
     /// When each port is free: sending cards, receiving cards, then the ways up and down of each layer.
     free: Vec<Time>,
     hosts: u32,
@@ -62,7 +62,7 @@ struct Port {
 
 impl Wires {
     /// An idle network between hosts.
-    pub(crate) fn new(network: &Network, hosts: u32) -> Self {
+    pub(crate) fn new(network: &SimulatedNetwork, hosts: u32) -> Self {
         let mut layers = Vec::new();
         let (mut ports, mut below) = (2 * hosts as usize, 1u64);
         for &level in &network.levels {
@@ -179,8 +179,8 @@ mod tests {
 
     use super::*;
 
-    fn network(levels: Vec<Level>) -> Network {
-        Network {
+    fn network(levels: Vec<Level>) -> SimulatedNetwork {
+        SimulatedNetwork {
             hosts: 8,
             overhead_ps: 10,
             latency_ps: 100,

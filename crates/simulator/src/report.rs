@@ -5,7 +5,7 @@ use crate::time::Time;
 
 /// The result of a run.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct SimulationReport {
     /// The time from the first call to the last return of each round, among the members that returned.
     pub spans_ps: Vec<u64>,
     /// Calls of each member in a round.
@@ -48,7 +48,7 @@ pub enum Outcome {
     Never,
 }
 
-impl Report {
+impl SimulationReport {
     /// The time from the first call to the last return, among the members that returned: the mean of all calls, and
     /// the median of all rounds.
     pub fn time(&self) -> Time {
@@ -68,7 +68,7 @@ impl Report {
 
 /// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct SimulationProgress {
     /// Work that is done.
     pub done: u64,
     /// All work. It changes after the plans are made, since their number of steps is unknown before.

@@ -12,7 +12,7 @@
 
 use crate::error::SimulationError;
 use crate::hosts::Hosts;
-use crate::report::{Progress, Report};
+use crate::report::{SimulationProgress, SimulationReport};
 use crate::setting::{Setting, Work};
 use crate::stages::Stages;
 use crate::volume::{self, TooMuch};
@@ -25,8 +25,8 @@ use crate::world::World;
 pub fn run(
     work: &Work<'_>,
     setting: &Setting<'_>,
-    tell: &mut dyn FnMut(Progress),
-) -> Result<Report, SimulationError> {
+    tell: &mut dyn FnMut(SimulationProgress),
+) -> Result<SimulationReport, SimulationError> {
     let hosts = Hosts::of(work, setting)?;
     if let Some(TooMuch { messages, gib, most }) = volume::too_much(work, setting) {
         let (operation, way) = (work.task.operation, work.way.to_string());

@@ -10,7 +10,7 @@ use crate::compact_plans::{CompactPlans, Path, ROOM_BYTES};
 use crate::footprint::Footprint;
 use crate::hosts::Sharing;
 use crate::near::Ways;
-use crate::report::Progress;
+use crate::report::SimulationProgress;
 use crate::setting::{Calls, Work};
 use crate::time::Time;
 
@@ -51,7 +51,7 @@ impl Stages {
         work: &Work<'_>,
         calls: Calls,
         sharing: Sharing,
-        tell: &mut dyn FnMut(Progress),
+        tell: &mut dyn FnMut(SimulationProgress),
     ) -> Self {
         let Work { task, way, group, bytes } = *work;
         let (around, rounds, calls) = match calls {
@@ -62,16 +62,16 @@ impl Stages {
         };
         let (rounds, calls) = (rounds.max(1), calls.max(1));
         let walks = u64::from(group.size()) * (1 + u64::from(rounds) * u64::from(calls));
-        let mut tell = |plans| tell(Progress { done: plans, all: walks });
+        let mut tell = |plans| tell(SimulationProgress { done: plans, all: walks });
         let operation =
             CompactPlans::made_in(ROOM_BYTES, task, way, group, (bytes, sharing), &mut tell);
         Self { operation: Arc::new(operation), around, calls, rounds }
     }
 
     /// The progress of a run after this many steps.
-    pub(crate) fn progress(&self, steps: u64) -> Progress {
+    pub(crate) fn progress(&self, steps: u64) -> SimulationProgress {
         let plans = self.operation.steps();
-        Progress { done: plans + steps, all: plans + self.steps() }
+        SimulationProgress { done: plans + steps, all: plans + self.steps() }
     }
 
     /// The number of members.
@@ -248,10 +248,14 @@ mod tests {
             let mut told = Vec::new();
             let stages =
                 Stages::planned(&work, calls, Sharing::of(1), &mut |progress| told.push(progress));
-            assert_eq!(told.last(), Some(&Progress { done: 8, all: 8 * parts }), "all have theirs");
-            let Progress { done, all } = stages.progress(0);
+            assert_eq!(
+                told.last(),
+                Some(&SimulationProgress { done: 8, all: 8 * parts }),
+                "all have theirs"
+            );
+            let SimulationProgress { done, all } = stages.progress(0);
             assert_eq!(done * parts, all, "it goes on from there");
-            let Progress { done, all } = stages.progress(stages.steps());
+            let SimulationProgress { done, all } = stages.progress(stages.steps());
             assert_eq!(done, all);
         }
     }

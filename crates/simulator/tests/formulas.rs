@@ -4,8 +4,8 @@ use landeck_collectives::architecture::{Butterfly, Daisy, Flat, Knomial, Pipelin
 use landeck_collectives::{
     Architecture, BoardStyle, Calibration, CostParameters, Group, Links, Operation, Task, Way,
 };
-use landeck_simulator::platform::{Host, Network, SharedProcessors};
-use landeck_simulator::{Faults, Platform, Report, Setting, Work, run};
+use landeck_simulator::platform::{Host, SharedProcessors, SimulatedNetwork};
+use landeck_simulator::{Faults, Platform, Setting, SimulationReport, Work, run};
 
 const OVERHEAD_PS: u64 = 1_000;
 const LATENCY_PS: u64 = 10_000;
@@ -24,7 +24,7 @@ fn network(gap_ps: u64) -> Platform {
             figures: CostParameters { processors: 1, ..CostParameters::default() },
             details: Calibration::of(&CostParameters::default()).with_calls(0, 0),
         },
-        network: Some(Network {
+        network: Some(SimulatedNetwork {
             hosts: 4096,
             overhead_ps: OVERHEAD_PS,
             latency_ps: LATENCY_PS,
@@ -41,7 +41,13 @@ fn network(gap_ps: u64) -> Platform {
     }
 }
 
-fn simulate(task: &Task, way: &Way, group: &Group, bytes: u64, platform: &Platform) -> Report {
+fn simulate(
+    task: &Task,
+    way: &Way,
+    group: &Group,
+    bytes: u64,
+    platform: &Platform,
+) -> SimulationReport {
     let work = Work { task, way, group, bytes };
     let faults = Faults::default();
     run(&work, &Setting::new(platform, &faults), &mut |_| {}).expect("room for all")

@@ -4,8 +4,8 @@
 use landeck_collectives::{Group, Operation, Preset, Task, Way};
 use landeck_simulator::platform::library;
 use landeck_simulator::{
-    Calls, Death, Faults, Outcome, Placement, Platform, Report, Setting, SimulationError, Time,
-    Work, run,
+    Calls, Death, Faults, Outcome, Placement, Platform, Setting, SimulationError, SimulationReport,
+    Time, Work, run,
 };
 use landeck_testing::Watchdog;
 use std::time::Duration;
@@ -61,7 +61,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn go(&self) -> Result<Report, SimulationError> {
+    fn go(&self) -> Result<SimulationReport, SimulationError> {
         let group = Group::divided(self.size, self.clusters).expect("members");
         let task = Task::new(self.operation);
         let work = Work { task: &task, way: &self.way, group: &group, bytes: self.bytes };

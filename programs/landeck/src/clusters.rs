@@ -1,7 +1,7 @@
 //! The clusters of processes that are started on this machine, from their placement and the caches that `landeck run`
 //! would bind them to.
 
-use landeck_collectives::{Group, GroupError, Nearness, Place};
+use landeck_collectives::{Group, GroupError, MemberPlace, Nearness};
 use landeck_host::placement::{BindTo, MapBy, PlacementError};
 use landeck_launch::plan::{caches_of, placement_here};
 
@@ -22,7 +22,7 @@ pub(crate) fn here(
     nearness: Nearness,
 ) -> Result<Group, ClustersError> {
     let placement = placement_here(processes, map_by, bind_to, None)?;
-    let places = caches_of(&placement).into_iter().map(|cache| Place { host: 0, cache });
+    let places = caches_of(&placement).into_iter().map(|cache| MemberPlace { host: 0, cache });
     Ok(nearness.group(&places.collect::<Vec<_>>())?)
 }
 

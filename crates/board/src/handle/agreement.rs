@@ -3,7 +3,7 @@
 use landeck_memory::heap::{Block, HeapFull};
 use landeck_memory::membership::SlotState;
 use landeck_memory::sync::{AtomicU64, Ordering, fence};
-use landeck_protocols::agreement::{Agreed, Standing};
+use landeck_protocols::agreement::{Agreed, MemberStanding};
 
 use super::{Board, BoardBroken};
 use crate::agreement::{Ballot, Offer, Part, all_are_in, decide, proposal_words, propose, read};
@@ -110,11 +110,11 @@ impl Ballot for Board {
         (member < Board::size(self)).then(|| &self.lines(member).votes[turn(number)])
     }
 
-    fn life(&self, member: u32) -> Standing {
+    fn life(&self, member: u32) -> MemberStanding {
         match self.state(member) {
-            SlotState::Left | SlotState::Departed => Standing::Left,
-            SlotState::Dead => Standing::Died,
-            SlotState::Free | SlotState::Reserved | SlotState::Alive => Standing::Lives,
+            SlotState::Left | SlotState::Departed => MemberStanding::Left,
+            SlotState::Dead => MemberStanding::Died,
+            SlotState::Free | SlotState::Reserved | SlotState::Alive => MemberStanding::Lives,
         }
     }
 

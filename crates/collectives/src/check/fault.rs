@@ -4,7 +4,7 @@ use crate::plan::{Cells, Store};
 
 /// The first fault found in the plans of a group: an error of an architecture, or of the derivation from it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum PlanFault {
     /// The plans are not one for each member, of one operation.
     #[error("plan {place} is not member {place}'s plan of this task in a group of {size}")]
     OtherPlan {

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::fault::Fault;
+use super::fault::PlanFault;
 use super::grid::Grid;
 use super::shape::Shape;
 use crate::plan::{Action, Cells, Plan, Readers, Store};
 
 /// Checks one plan.
-pub(super) fn check(shape: &Shape, plan: &Plan, grid: &Grid) -> Result<(), Fault> {
+pub(super) fn check(shape: &Shape, plan: &Plan, grid: &Grid) -> Result<(), PlanFault> {
     let mut form = Form {
         shape,
         plan,
@@ -72,30 +72,30 @@ struct Access {
 }
 
 impl Form<'_> {
-    fn step(&mut self, step: u32) -> Result<(), Fault> {
+    fn step(&mut self, step: u32) -> Result<(), PlanFault> {
         let plan = self.plan;
         let member = plan.member;
         let this = &plan.steps[step as usize];
         let mut waited_for = this.after.iter().copied().chain(this.behind);
         if let Some(before) = waited_for.find(|&before| before >= step) {
-            return Err(Fault::WaitsForLater { member, step, before });
+            return Err(PlanFault::WaitsForLater { member, step, before });
         }
         if !is_of_like_blocks(&this.action) {
-            return Err(Fault::OtherBlock { member, step });
+            return Err(PlanFault::OtherBlock { member, step });
         }
         self.peer(step, &this.action)?;
         self.visit(step, &this.action)?;
         let (reads, writes) = footprint(member, &this.action);
         for cells in writes.iter().filter(|cells| cells.count > 0) {
             if cells.store == Store::Input {
-                return Err(Fault::InputWritten { member, step, block: cells.first });
+                return Err(PlanFault::InputWritten { member, step, block: cells.first });
             }
         }
         reads.iter().try_for_each(|&cells| self.touch(step, cells, false))?;
         writes.iter().try_for_each(|&cells| self.touch(step, cells, true))
     }
 
-    fn peer(&mut self, step: u32, action: &Action) -> Result<(), Fault> {
+    fn peer(&mut self, step: u32, action: &Action) -> Result<(), PlanFault> {
         let member = self.plan.member;
         let (last, peer) = match *action {
             Action::Send { to, .. } => (self.sends.insert(to, step), to),
@@ -104,23 +104,27 @@ impl Form<'_> {
             | Action::Read { from: peer, .. }
             | Action::AwaitReaders { readers: Readers::One(peer) } => {
                 let is_there = peer < self.shape.size;
-                return if is_there { Ok(()) } else { Err(Fault::NoPeer { member, step, peer }) };
+                return if is_there {
+                    Ok(())
+                } else {
+                    Err(PlanFault::NoPeer { member, step, peer })
+                };
             }
             _ => return Ok(()),
         };
         if peer == member || peer >= self.shape.size {
-            return Err(Fault::NoPeer { member, step, peer });
+            return Err(PlanFault::NoPeer { member, step, peer });
         }
         match last {
             Some(first) if !begins_before(self.plan, first, step) => {
-                Err(Fault::NoOrder { member, first, second: step, peer })
+                Err(PlanFault::NoOrder { member, first, second: step, peer })
             }
             _ => Ok(()),
         }
     }
 
     /// Which visit to the board a step belongs to follows from the order of such steps.
-    fn visit(&mut self, step: u32, action: &Action) -> Result<(), Fault> {
+    fn visit(&mut self, step: u32, action: &Action) -> Result<(), PlanFault> {
         let is_local = matches!(action, Action::Copy { .. } | Action::Combine { .. });
         if is_local || matches!(action, Action::Send { .. } | Action::Receive { .. }) {
             return Ok(());
@@ -128,18 +132,18 @@ impl Form<'_> {
         let member = self.plan.member;
         match self.last_at_board.replace(step) {
             Some(first) if !is_over_before(self.plan, first, step) => {
-                Err(Fault::AtBoardTwice { member, first, second: step })
+                Err(PlanFault::AtBoardTwice { member, first, second: step })
             }
             _ => Ok(()),
         }
     }
 
-    fn touch(&mut self, step: u32, cells: Cells, writes: bool) -> Result<(), Fault> {
+    fn touch(&mut self, step: u32, cells: Cells, writes: bool) -> Result<(), PlanFault> {
         let member = self.plan.member;
         let store = cells.store;
         for block in cells.blocks() {
             let Some(place) = self.grid.place(store, block) else {
-                return Err(Fault::NoRoom { member, step, store, block });
+                return Err(PlanFault::NoRoom { member, step, store, block });
             };
             let access = &mut self.accesses[place];
             let readers: &[u32] = if writes { &access.readers } else { &[] };
@@ -147,7 +151,7 @@ impl Form<'_> {
             let at_once =
                 others.find(|&other| other != step && !is_over_before(self.plan, other, step));
             if let Some(first) = at_once {
-                return Err(Fault::Race { member, first, second: step, store, block });
+                return Err(PlanFault::Race { member, first, second: step, store, block });
             }
             if writes {
                 *access = Access { writer: Some(step), readers: Vec::new() };

@@ -1,6 +1,6 @@
 //! The pairs of sends and receives that are one message each.
 
-use super::fault::Fault;
+use super::fault::PlanFault;
 use crate::plan::{Action, Cells, Plan};
 
 /// For each member and step, the step at the other end of its message.
@@ -20,7 +20,7 @@ struct End {
 impl Messages {
     /// Messages between two members are matched in order: the first that one sends is the first
     /// that the other receives.
-    pub(super) fn of(plans: &[Plan]) -> Result<Self, Fault> {
+    pub(super) fn of(plans: &[Plan]) -> Result<Self, PlanFault> {
         let (mut sends, mut receives) = (Vec::new(), Vec::new());
         for plan in plans {
             for (step, this) in (0..).zip(&plan.steps) {
@@ -53,7 +53,7 @@ impl Messages {
         self.count
     }
 
-    fn pair(&mut self, plans: &[Plan], sends: &[End], receives: &[End]) -> Result<(), Fault> {
+    fn pair(&mut self, plans: &[Plan], sends: &[End], receives: &[End]) -> Result<(), PlanFault> {
         let mut received = receives.iter().peekable();
         for send in sends {
             let pair = (send.from, send.to);
@@ -67,7 +67,7 @@ impl Messages {
                 }
                 _ => {
                     let End { from, to, step } = *send;
-                    return Err(Fault::NotReceived { from, to, step });
+                    return Err(PlanFault::NotReceived { from, to, step });
                 }
             }
         }
@@ -75,12 +75,12 @@ impl Messages {
     }
 }
 
-fn not_sent(receive: &End) -> Result<(), Fault> {
+fn not_sent(receive: &End) -> Result<(), PlanFault> {
     let End { from, to, step } = *receive;
-    Err(Fault::NotSent { from, to, step })
+    Err(PlanFault::NotSent { from, to, step })
 }
 
-fn same_blocks(plans: &[Plan], send: &End, receive: &End) -> Result<(), Fault> {
+fn same_blocks(plans: &[Plan], send: &End, receive: &End) -> Result<(), PlanFault> {
     let at = |member: u32, step: u32| &plans[member as usize].steps[step as usize].action;
     let (Action::Send { cells: sent, .. }, Action::Receive { cells: received, .. }) =
         (at(send.from, send.step), at(receive.to, receive.step))
@@ -93,5 +93,5 @@ fn same_blocks(plans: &[Plan], send: &End, receive: &End) -> Result<(), Fault> {
         return Ok(());
     }
     let (from, to, sent_at, received_at) = (send.from, send.to, send.step, receive.step);
-    Err(Fault::EndsDiffer { from, sent_at, to, received_at, sent, received })
+    Err(PlanFault::EndsDiffer { from, sent_at, to, received_at, sent, received })
 }

@@ -27,7 +27,7 @@ mod shape;
 mod told;
 mod values;
 
-pub use fault::{Fault, Wait};
+pub use fault::{PlanFault, Wait};
 
 use grid::Grid;
 use messages::Messages;
@@ -55,8 +55,8 @@ pub struct Facts {
 /// Proves the plans of all members of a group.
 ///
 /// # Errors
-/// The first [`Fault`] found.
-pub fn prove(plans: &[Plan], task: &Task) -> Result<Facts, Fault> {
+/// The first [`PlanFault`] found.
+pub fn prove(plans: &[Plan], task: &Task) -> Result<Facts, PlanFault> {
     let shape = shape(plans, task)?;
     let grids: Vec<Grid> = plans.iter().map(|plan| Grid::new(&shape, plan)).collect();
     let boards = boards(plans)?;
@@ -74,7 +74,7 @@ pub fn prove(plans: &[Plan], task: &Task) -> Result<Facts, Fault> {
 }
 
 /// The members at each board. All of one board say the same of it, and go there equally often.
-fn boards(plans: &[Plan]) -> Result<Vec<Vec<u32>>, Fault> {
+fn boards(plans: &[Plan]) -> Result<Vec<Vec<u32>>, PlanFault> {
     let everybody: Vec<u32> = (0..plans.len() as u32).collect();
     let mut boards: Vec<Vec<u32>> = Vec::new();
     for plan in plans {
@@ -86,7 +86,7 @@ fn boards(plans: &[Plan]) -> Result<Vec<Vec<u32>>, Fault> {
             })
         };
         if !board.contains(&plan.member) || !board.is_sorted() || !board.iter().all(agrees) {
-            return Err(Fault::OtherBoard { member: plan.member });
+            return Err(PlanFault::OtherBoard { member: plan.member });
         }
         if board[0] == plan.member {
             boards.push(board.clone());
@@ -95,7 +95,7 @@ fn boards(plans: &[Plan]) -> Result<Vec<Vec<u32>>, Fault> {
     Ok(boards)
 }
 
-fn shape(plans: &[Plan], task: &Task) -> Result<Shape, Fault> {
+fn shape(plans: &[Plan], task: &Task) -> Result<Shape, PlanFault> {
     let size = plans.len();
     let segments = plans.first().map_or(1, |plan| plan.segments);
     let order = plans.first().map_or(&[][..], |plan| &plan.order);
@@ -107,7 +107,7 @@ fn shape(plans: &[Plan], task: &Task) -> Result<Shape, Fault> {
             && plan.size as usize == size
             && plan.member as usize == place;
         if !is_of_task {
-            return Err(Fault::OtherPlan { place, size });
+            return Err(PlanFault::OtherPlan { place, size });
         }
     }
     Ok(Shape { task: *task, size: size as u32, segments, order: order.into() })

@@ -5,12 +5,12 @@
 //! the first incomplete message in this order. Everything that its two ends wait for is complete, so both have begun;
 //! so it completes.
 
-use super::fault::{Fault, Wait};
+use super::fault::{PlanFault, Wait};
 use super::messages::Messages;
 use crate::plan::{Action, Plan};
 
 /// Returns the number of steps that the plans take.
-pub(super) fn steps(plans: &[Plan], messages: &Messages) -> Result<u32, Fault> {
+pub(super) fn steps(plans: &[Plan], messages: &Messages) -> Result<u32, PlanFault> {
     let mut graph = Graph::of(plans, messages);
     graph.walk();
     match graph.unreached() {
@@ -128,7 +128,7 @@ impl Graph {
     }
 
     /// Messages that wait for each other when each member takes them one after the other.
-    fn deadlock(&self, plans: &[Plan], node: u32) -> Fault {
+    fn deadlock(&self, plans: &[Plan], node: u32) -> PlanFault {
         let mut waits = Vec::new();
         for (plan, &first) in plans.iter().zip(&self.first) {
             let stuck = (0..)
@@ -144,6 +144,6 @@ impl Graph {
             }
         }
         debug_assert!(!waits.is_empty(), "node {node} belongs to somebody");
-        Fault::Deadlock(waits)
+        PlanFault::Deadlock(waits)
     }
 }

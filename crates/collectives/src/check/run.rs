@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::fault::{Fault, Wait};
+use super::fault::{PlanFault, Wait};
 use super::grid::Grid;
 use super::messages::Messages;
 use super::shape::{Shape, Wanted};
@@ -93,7 +93,7 @@ impl<'a> Run<'a> {
     }
 
     /// Runs until no step can go on. Then all steps must be complete, and every result in its place.
-    pub(super) fn finish(&mut self) -> Result<(), Fault> {
+    pub(super) fn finish(&mut self) -> Result<(), PlanFault> {
         self.note_results();
         loop {
             while let Some(member) = self.busy.pop() {
@@ -105,7 +105,7 @@ impl<'a> Run<'a> {
         }
         let is_over = |member: &Member| member.execution.is_over();
         if !self.members.iter().all(is_over) {
-            return Err(Fault::Deadlock(self.waits()));
+            return Err(PlanFault::Deadlock(self.waits()));
         }
         (0..self.shape.size).try_for_each(|member| self.result(member))
     }
@@ -154,14 +154,14 @@ impl<'a> Run<'a> {
         self.results = Some(results);
     }
 
-    fn go_on(&mut self, member: u32) -> Result<(), Fault> {
+    fn go_on(&mut self, member: u32) -> Result<(), PlanFault> {
         while let Some(step) = self.members[member as usize].execution.begin() {
             self.begin(member, step)?;
         }
         Ok(())
     }
 
-    fn begin(&mut self, member: u32, step: u32) -> Result<(), Fault> {
+    fn begin(&mut self, member: u32, step: u32) -> Result<(), PlanFault> {
         self.members[member as usize].open.push(step);
         self.hear_at_begin(member, step);
         let action = &self.plans[member as usize].steps[step as usize].action;
@@ -196,7 +196,7 @@ impl<'a> Run<'a> {
         place.execution.end(step);
     }
 
-    fn send(&mut self, from: u32, step: u32, to: u32, cells: &[Cells]) -> Result<(), Fault> {
+    fn send(&mut self, from: u32, step: u32, to: u32, cells: &[Cells]) -> Result<(), PlanFault> {
         let mut values = Vec::new();
         for &cells in cells {
             values.extend(self.read(from, step, cells)?);
@@ -206,7 +206,7 @@ impl<'a> Run<'a> {
                 |value: &&Value| !self.values.is_data(**value) && !results.contains(*value);
             if let Some(&value) = values.iter().find(is_early) {
                 let value = self.values.text(value);
-                return Err(Fault::Early { member: from, step, value });
+                return Err(PlanFault::Early { member: from, step, value });
             }
         }
         let heard = self.said(from, step);
@@ -221,7 +221,7 @@ impl<'a> Run<'a> {
     }
 
     /// Completes a receive that has begun, if its message has arrived.
-    fn receive(&mut self, to: u32, step: u32) -> Result<(), Fault> {
+    fn receive(&mut self, to: u32, step: u32) -> Result<(), PlanFault> {
         let Some(message) = self.members[to as usize].arrived[step as usize].take() else {
             return Ok(());
         };
@@ -233,7 +233,7 @@ impl<'a> Run<'a> {
         for &value in &message.values {
             if !self.members[to as usize].seen.add(value) {
                 let value = self.values.text(value);
-                return Err(Fault::Twice { member: to, step, value });
+                return Err(PlanFault::Twice { member: to, step, value });
             }
         }
         let mut values = message.values.into_iter();
@@ -249,12 +249,17 @@ impl<'a> Run<'a> {
     }
 
     /// The contents of some blocks of a member; all have one.
-    pub(super) fn read(&self, member: u32, step: u32, cells: Cells) -> Result<Vec<Value>, Fault> {
+    pub(super) fn read(
+        &self,
+        member: u32,
+        step: u32,
+        cells: Cells,
+    ) -> Result<Vec<Value>, PlanFault> {
         let row = &self.members[member as usize].cells;
         let mut values = Vec::with_capacity(cells.count as usize);
         for (block, place) in self.grids[member as usize].places(cells) {
             if row[place] == NOTHING {
-                return Err(Fault::Empty { member, step, store: cells.store, block });
+                return Err(PlanFault::Empty { member, step, store: cells.store, block });
             }
             values.push(row[place]);
         }
@@ -274,16 +279,16 @@ impl<'a> Run<'a> {
         step: u32,
         left: Value,
         right: Value,
-    ) -> Result<Value, Fault> {
+    ) -> Result<Value, PlanFault> {
         let value = self
             .values
             .combine(left, right)
-            .map_err(|contributor| Fault::CountedTwice { member, step, contributor })?;
+            .map_err(|contributor| PlanFault::CountedTwice { member, step, contributor })?;
         self.members[member as usize].seen.add(value);
         Ok(value)
     }
 
-    fn try_on_board(&mut self, member: u32, step: u32) -> Result<bool, Fault> {
+    fn try_on_board(&mut self, member: u32, step: u32) -> Result<bool, PlanFault> {
         let is_over = board::try_step(self, member, step)?;
         if is_over {
             let said = board::said(self, member, step);
@@ -297,7 +302,7 @@ impl<'a> Run<'a> {
     }
 
     /// Tries all steps that wait at the board; returns whether one of them is complete now.
-    fn board_goes_on(&mut self) -> Result<bool, Fault> {
+    fn board_goes_on(&mut self) -> Result<bool, PlanFault> {
         let mut goes_on = false;
         for member in 0..self.shape.size {
             for step in self.members[member as usize].open.clone() {
@@ -327,11 +332,12 @@ impl<'a> Run<'a> {
         waits
     }
 
-    fn result(&mut self, member: u32) -> Result<(), Fault> {
+    fn result(&mut self, member: u32) -> Result<(), PlanFault> {
         if self.is_barrier() {
             let heard = self.heard_in_all(member);
             let missing = (0..).zip(heard).find_map(|(other, heard)| (!heard).then_some(other));
-            return missing.map_or(Ok(()), |missing| Err(Fault::LeavesEarly { member, missing }));
+            return missing
+                .map_or(Ok(()), |missing| Err(PlanFault::LeavesEarly { member, missing }));
         }
         for block in 0..self.shape.numbers() {
             let Some(wanted) = self.wanted(member, block) else { continue };
@@ -339,7 +345,7 @@ impl<'a> Run<'a> {
             let has = place.map_or(NOTHING, |place| self.members[member as usize].cells[place]);
             if has != wanted {
                 let (has, wanted) = (self.values.text(has), self.values.text(wanted));
-                return Err(Fault::WrongResult { member, block, has, wanted });
+                return Err(PlanFault::WrongResult { member, block, has, wanted });
             }
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Blocks that others read in a member's memory: the member waits for its readers, and writes nothing there meanwhile.
 
-use super::fault::Fault;
+use super::fault::PlanFault;
 use super::form::{footprint, is_over_before};
 use crate::plan::{Action, Cells, Plan, Readers, Store};
 
@@ -15,7 +15,7 @@ struct Told {
 }
 
 /// Checks the plans of all members.
-pub(super) fn check(plans: &[Plan]) -> Result<(), Fault> {
+pub(super) fn check(plans: &[Plan]) -> Result<(), PlanFault> {
     if !plans.iter().any(Plan::tells) {
         return Ok(());
     }
@@ -50,7 +50,7 @@ fn visits(plan: &Plan) -> Vec<Option<Told>> {
 }
 
 /// No step writes the blocks between the two ends, but for results that are made of them.
-fn stays(plans: &[Plan], plan: &Plan, visit: usize, told: &Told) -> Result<(), Fault> {
+fn stays(plans: &[Plan], plan: &Plan, visit: usize, told: &Told) -> Result<(), PlanFault> {
     let member = plan.member;
     for (step, at) in (0..).zip(&plan.steps) {
         let (_, writes) = footprint(member, &at.action);
@@ -64,7 +64,7 @@ fn stays(plans: &[Plan], plan: &Plan, visit: usize, told: &Told) -> Result<(), F
         let is_before = is_over_before(plan, step, told.step);
         let is_behind = told.end.is_some_and(|(end, _)| is_over_before(plan, end, step));
         if !is_before && !is_behind {
-            return Err(Fault::WrittenWhileTold { member, step, store, block });
+            return Err(PlanFault::WrittenWhileTold { member, step, store, block });
         }
     }
     Ok(())
@@ -117,7 +117,7 @@ fn reads_block(action: &Action, owner: u32, block: u32) -> bool {
 }
 
 /// The members whose blocks this one reads wait for it, and it reads nothing after it has said that it has.
-fn reads(plan: &Plan, own: &[Option<Told>], all: &[Vec<Option<Told>>]) -> Result<(), Fault> {
+fn reads(plan: &Plan, own: &[Option<Told>], all: &[Vec<Option<Told>>]) -> Result<(), PlanFault> {
     let reader = plan.member;
     let mut visits = 0_usize;
     for (step, at) in (0..).zip(&plan.steps) {
@@ -126,11 +126,11 @@ fn reads(plan: &Plan, own: &[Option<Told>], all: &[Vec<Option<Told>>]) -> Result
         for from in owners(plan, &at.action, visit, all) {
             let end_of = |told: &[Option<Told>]| told.get(visit)?.as_ref()?.end;
             if end_of(own).is_some_and(|(end, _)| end < step) {
-                return Err(Fault::ReadsLate { member: reader, step });
+                return Err(PlanFault::ReadsLate { member: reader, step });
             }
             let waits = all.get(from as usize).and_then(|told| end_of(told));
             if !waits.is_some_and(|(_, readers)| readers.contains(reader)) {
-                return Err(Fault::LeavesReader { member: from, reader, step });
+                return Err(PlanFault::LeavesReader { member: from, reader, step });
             }
         }
     }

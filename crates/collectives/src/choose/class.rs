@@ -1,6 +1,6 @@
 //! The classes of requests: those that get the same answer.
 
-use super::Request;
+use super::WayRequest;
 use crate::operation::Operation;
 
 /// Octaves up to this are told apart; all larger data count alike.
@@ -23,7 +23,7 @@ const OCTAVES: usize = OCTAVE_MAX as usize + 2;
 
 impl Class {
     #[inline]
-    pub(super) fn of(request: &Request) -> Self {
+    pub(super) fn of(request: &WayRequest) -> Self {
         let octave = request.bytes.map(octave);
         let knows = request.operation == Operation::Barrier;
         Self {
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_class_counts_as_the_smallest_data_in_it() {
-        let bytes = |operation, bytes| Class::of(&Request::new(operation, bytes)).bytes(5);
+        let bytes = |operation, bytes| Class::of(&WayRequest::new(operation, bytes)).bytes(5);
         for octave in 0..OCTAVE_MAX - 1 {
             assert_eq!(bytes(Operation::Broadcast, 1 << octave), 1 << octave);
             assert_eq!(bytes(Operation::AllGather, (2 << octave) - 1), 5 << octave);

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::class::OCTAVE_MAX;
-use super::{Choice, Request, Table, is_same};
+use super::{Choice, Table, WayRequest, is_same};
 use crate::operation::Operation;
 
 impl fmt::Display for Table {
@@ -42,7 +42,7 @@ impl Table {
         let octaves = if operation == Operation::Barrier { 0..=0 } else { 0..=OCTAVE_MAX };
         for octave in octaves {
             let bytes = if octave == 0 { 0 } else { 1 << (octave - 1) };
-            let choice = self.look_up(&Request::new(operation, bytes));
+            let choice = self.look_up(&WayRequest::new(operation, bytes));
             if let Some((_, to, last)) = ranges.last_mut() {
                 if is_same(last, &choice) {
                     continue;

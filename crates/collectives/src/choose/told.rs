@@ -36,14 +36,14 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::super::tests::facts;
-    use super::super::{Facts, Request};
+    use super::super::{Facts, WayRequest};
     use super::*;
     use crate::cost_parameters::CostParameters;
 
     /// Whether four members on these processors read each other's blocks.
     fn is_told(settings: Settings, processors: u32, operation: Operation, bytes: u64) -> bool {
         let table = Table::new(Facts { settings, ..facts(4, processors, true) });
-        table.look_up(&Request::new(operation, bytes)).way.to_string() == "board (told)"
+        table.look_up(&WayRequest::new(operation, bytes)).way.to_string() == "board (told)"
     }
 
     /// The bytes of an operation whose members read 64 KiB of each other, if there are four.
@@ -63,7 +63,7 @@ mod tests {
             let can_be = BoardStyle::Told.tells(operation);
             assert_eq!((is(length), is(length - 1)), (can_be, false), "{operation}");
             let apart = Facts { settings: settings.clone(), ..facts(4, 2, false) };
-            let way = Table::new(apart).look_up(&Request::new(operation, 1 << 20)).way;
+            let way = Table::new(apart).look_up(&WayRequest::new(operation, 1 << 20)).way;
             assert!(!matches!(way, Way::Board(_)), "{operation}");
         }
     }

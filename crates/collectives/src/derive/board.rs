@@ -66,13 +66,13 @@ pub(super) fn plan(program: &mut Program, task: &Task, style: BoardStyle) {
     let tells = style.tells(task.operation);
     for member in 0..program.size() {
         if program.is_kept(member) {
-            Place { program, task, member, tells }.plan(style);
+            MemberPlace { program, task, member, tells }.plan(style);
         }
     }
 }
 
 /// One member at the board.
-struct Place<'a> {
+struct MemberPlace<'a> {
     program: &'a mut Program,
     task: &'a Task,
     member: u32,
@@ -80,7 +80,7 @@ struct Place<'a> {
     tells: bool,
 }
 
-impl Place<'_> {
+impl MemberPlace<'_> {
     fn plan(&mut self, style: BoardStyle) {
         match self.task.operation {
             Operation::Barrier => {

@@ -16,7 +16,7 @@ pub struct Timeline {
     /// The messages, in the order of steps.
     pub messages: Vec<Message>,
     /// Combinations of data, in the order of steps.
-    pub combinations: Vec<Combination>,
+    pub combinations: Vec<DrawnCombination>,
     /// The actions at the board, in the order of steps.
     pub board: Vec<AtBoard>,
 }
@@ -36,7 +36,7 @@ pub struct Message {
 
 /// A combination of data by a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Combination {
+pub struct DrawnCombination {
     /// The step after which it happens; 0 before the first.
     pub step: u32,
     /// The member.
@@ -70,7 +70,7 @@ impl Timeline {
         loop {
             for (member, walker) in (0..).zip(&mut walkers) {
                 let combinations = walker.begin();
-                let done = Combination { step: timeline.steps, member };
+                let done = DrawnCombination { step: timeline.steps, member };
                 timeline.combinations.extend(vec![done; combinations]);
             }
             let over = walkers.iter().all(|walker| walker.execution.is_over());

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use landeck_collectives::{
-    Action, Facts, Group, Link, Links, Operation, Plan, Request, Settings, Table, Task, Way, plans,
+    Action, Facts, Group, Link, Links, Operation, Plan, Settings, Table, Task, Way, WayRequest,
+    plans,
 };
 
 use crate::cases::{unclustered, watchdog};
@@ -95,7 +96,7 @@ fn no_choice_sends_data_twice_to_a_host() {
         let table = Table::new(facts);
         for octave in (0..=24).step_by(2) {
             for operation in [Broadcast, Scatter, Gather, AllGather] {
-                let choice = table.look_up(&Request::new(operation, 1 << octave));
+                let choice = table.look_up(&WayRequest::new(operation, 1 << octave));
                 let root = if operation.has_root() { octave % 8 } else { 0 };
                 let (segments, order) = (choice.segments, choice.order);
                 let task = Task { root, segments, order, ..Task::new(operation) };

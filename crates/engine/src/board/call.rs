@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use landeck_board::{Board, Neighbours};
 use landeck_channel::Peer;
-use landeck_collectives::board_schedule::{CHUNKS_MAX, Chunk, Share};
+use landeck_collectives::board_schedule::{BoardShare, CHUNKS_MAX, Chunk};
 use landeck_collectives::{Action, BoardSchedule, Cells, Operation, Signature, Walk};
 use landeck_kernel::{Endpoint, Failure};
 use landeck_transports::SharedMemory;
@@ -260,7 +260,7 @@ impl BoardCall {
         self.chunks.deposited = self.chunks.deposited.max(at);
         while self.chunks.deposited < count.min(at + self.schedule.ahead) && *allowance > 0 {
             let chunk = Chunk::of(self.schedule, block, self.chunks.deposited);
-            let Share::This(action) = chunk.share_of(deposit, plan) else { break };
+            let BoardShare::This(action) = chunk.share_of(deposit, plan) else { break };
             let (number, word) = self.chunks.of(self.chunks.deposited);
             self.at.begin(number, word, self.check, self.protocol);
             let mut around = Around {
@@ -330,11 +330,12 @@ impl BoardCall {
             }
             let Some(step) = plan.steps.get(self.step) else { break };
             let is_done = self.chunks.has_come() && step.action.comes();
-            let share = if is_done { Share::Nothing } else { chunk.share_of(&step.action, plan) };
+            let share =
+                if is_done { BoardShare::Nothing } else { chunk.share_of(&step.action, plan) };
             let action = match &share {
-                Share::All => &step.action,
-                Share::This(action) => action,
-                Share::Nothing => {
+                BoardShare::All => &step.action,
+                BoardShare::This(action) => action,
+                BoardShare::Nothing => {
                     self.step += 1;
                     continue;
                 }

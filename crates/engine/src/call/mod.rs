@@ -1,8 +1,8 @@
 //! A collective operation as plans take it: its data in blocks.
 
 use landeck_arithmetic::Operator;
-use landeck_collectives::board_schedule::Cut;
-use landeck_collectives::{Operation, Order, Plan, Request, Task};
+use landeck_collectives::board_schedule::DepositCut;
+use landeck_collectives::{Operation, Order, Plan, Task, WayRequest};
 use landeck_kernel::Area;
 use landeck_memory::NoMemory;
 
@@ -107,8 +107,8 @@ impl Call {
     }
 
     /// The facts that all members know alike, for the choice of the way.
-    pub(crate) fn request(&self) -> Request {
-        Request {
+    pub(crate) fn request(&self) -> WayRequest {
+        WayRequest {
             operation: self.operation,
             bytes: (!self.is_varying).then(|| self.known_bytes()),
             commutative: self.operator.as_ref().is_none_or(Operator::is_commutative),
@@ -199,12 +199,12 @@ impl Call {
     }
 
     /// How long blocks are in a plan that numbers those of members in its own way.
-    pub(crate) fn sizes_in(&self, plan: &Plan, cut: Cut) -> Sizes {
+    pub(crate) fn sizes_in(&self, plan: &Plan, cut: DepositCut) -> Sizes {
         match self.known_blocks() {
             Some(blocks) => {
                 let bytes = |number| {
                     let total_bytes = blocks.bytes(plan.member_of(number % plan.size));
-                    (number, Cut { total_bytes, ..cut }.bytes(number / plan.size))
+                    (number, DepositCut { total_bytes, ..cut }.bytes(number / plan.size))
                 };
                 Sizes::Told((0..plan.size * plan.segments).map(bytes).collect())
             }
@@ -215,8 +215,8 @@ impl Call {
 
     /// How so many bytes of one piece of data are cut into segments.
     #[inline]
-    pub(crate) fn cut_of(&self, total_bytes: u64, segments: u32) -> Cut {
-        Cut { total_bytes, unit_bytes: self.unit_bytes(), segments }
+    pub(crate) fn cut_of(&self, total_bytes: u64, segments: u32) -> DepositCut {
+        DepositCut { total_bytes, unit_bytes: self.unit_bytes(), segments }
     }
 
     /// Whether the data fit the operation, as far as this member can know.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use landeck_board::{Board, BoardPool, LINES_BYTES, LinesPlace, Offer, Part, roster_bytes};
 use landeck_channel::Peer;
-use landeck_collectives::{Group, Place};
+use landeck_collectives::{Group, MemberPlace};
 use landeck_memory::Segment;
 use landeck_memory::heap::Block;
 use landeck_protocols::agreement::Agreed;
@@ -382,13 +382,13 @@ impl Engine {
 
     /// The place where this process runs: as its starter has said, else the cache that `bound_to` finds this thread bound
     /// to when it is first asked (0 for none).
-    pub fn own_place(&mut self, slot: u32, bound_to: impl FnOnce() -> u16) -> Place {
+    pub fn own_place(&mut self, slot: u32, bound_to: impl FnOnce() -> u16) -> MemberPlace {
         let known = self.places.of_slot(slot);
         if known.cache != 0 {
             return known;
         }
         let cache = *self.own_cache.get_or_insert_with(bound_to);
-        Place { cache, ..known }
+        MemberPlace { cache, ..known }
     }
 
     /// How a group is divided into clusters.

@@ -16,7 +16,7 @@ use landeck_kernel::{Area, Endpoint, Received, RequestId, Started, Wanted};
 use landeck_memory::Buffer;
 use landeck_memory::plain::bytes_of_mut;
 use landeck_protocols::agreement::{
-    Agreed, Agreement, Input, Message, Part, Send, Standing, Verdict,
+    Agreed, Agreement, Input, MemberStanding, Message, Part, Send, Verdict,
 };
 use landeck_protocols::flood::Flood;
 use landeck_transports::SharedMemory;
@@ -81,7 +81,7 @@ impl MessageAgreement {
         &mut self,
         context: u32,
         endpoint: &Endpoint<SharedMemory>,
-    ) -> Vec<(u32, Standing)> {
+    ) -> Vec<(u32, MemberStanding)> {
         let mut gone = Vec::new();
         for (rank, known) in self.known_gone.iter_mut().enumerate() {
             let peer = self.members[rank];
@@ -89,9 +89,9 @@ impl MessageAgreement {
                 continue;
             }
             let standing = match endpoint.is_gone(peer) {
-                Some(true) => Standing::Died,
-                Some(false) => Standing::Left,
-                None if endpoint.death_among(context, &[peer]).is_some() => Standing::Died, // nobody reaches it
+                Some(true) => MemberStanding::Died,
+                Some(false) => MemberStanding::Left,
+                None if endpoint.death_among(context, &[peer]).is_some() => MemberStanding::Died, // nobody reaches it
                 None => continue,
             };
             *known = true;

@@ -8,8 +8,8 @@ use landeck_channel::Peer;
 use landeck_collectives::board_schedule::{BoardGroup, BoardSchedule};
 use landeck_collectives::signature::DIRECT_MEMBERS_MAX;
 use landeck_collectives::{
-    BoardStyle, CostParameters, Facts, Group, GroupError, Link, Links, Operation, Request,
-    Settings, Signature, Table, Task, Walk, Way, is_derived_over_hosts, segments_of,
+    BoardStyle, CostParameters, Facts, Group, GroupError, Link, Links, Operation, Settings,
+    Signature, Table, Task, Walk, Way, WayRequest, is_derived_over_hosts, segments_of,
 };
 use landeck_kernel::{Endpoint, Failure};
 use landeck_memory::message_cells::CELL_BYTES;
@@ -220,11 +220,11 @@ impl GroupState {
 
     /// The question for the table. Over hosts the mean counts of lengths that differ and that all members know. On one host
     /// they do not count, since each block is looked at by itself there.
-    fn request(&self, call: &Call) -> Request {
+    fn request(&self, call: &Call) -> WayRequest {
         let request = call.request();
         match call.mean_bytes(self.size()).filter(|_| self.hosts_have_boards()) {
             None => request,
-            bytes => Request { bytes, ..request },
+            bytes => WayRequest { bytes, ..request },
         }
     }
 
@@ -462,7 +462,7 @@ impl GroupState {
             // The length decides nothing but the segments then.
             Some(_) if plan.segments == 1 => true,
             Some(way) => {
-                let shortest = Request { bytes: Some(1), ..self.request(call) };
+                let shortest = WayRequest { bytes: Some(1), ..self.request(call) };
                 self.table.segments_by(&shortest, way) == plan.segments
             }
         };

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use landeck_protocols::door::{Listener, Memory, Visitor};
+use landeck_protocols::door::{Listener, MemoryNumber, Visitor};
 
 use super::DRIVER_TOKENS;
 use crate::index::Entry;
@@ -17,7 +17,7 @@ pub(super) struct Sockets {
     entry: Option<Entry>,
     pub(super) names: HashMap<Listener, OwnedFd>,
     pub(super) connections: HashMap<Visitor, Connection>,
-    pub(super) memories: HashMap<Memory, OwnedFd>,
+    pub(super) memories: HashMap<MemoryNumber, OwnedFd>,
     watched: HashMap<u64, Watched>,
     /// The last number given out, as a token or to the door.
     last_number: u64,

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use landeck_memory::{SlotRecord, shared_area};
 use landeck_protocols::door::{
-    Action, Answer, Input, Listening, Memory, Name, Question, Reply, Visitor,
+    Answer, DoorAction, Input, Listening, MemoryNumber, Name, Question, Reply, Visitor,
 };
-use landeck_protocols::membership::{self, Presence};
+use landeck_protocols::membership::{self, LastPresence};
 use landeck_wire::{ControlMessage, ProcessId, Slot};
 use rustix::event::epoll::EventFlags;
 use rustix::fs::{Mode, OFlags};
@@ -110,48 +110,48 @@ impl Agent {
         }
     }
 
-    fn carry_out(&mut self, action: Action) {
+    fn carry_out(&mut self, action: DoorAction) {
         match action {
-            Action::Answer { visitor, reply, memory } => {
+            DoorAction::Answer { visitor, reply, memory } => {
                 let memory = memory.and_then(|memory| self.sockets.memories.get(&memory));
                 // A visitor that does not accept its answer gets none.
                 let _ = self.send(visitor, &reply.encode(), memory.map(AsFd::as_fd));
                 self.sockets.close(visitor);
             }
-            Action::Close { visitor } => self.sockets.close(visitor),
-            Action::Admit { visitor, answer } => self.admit(visitor, answer),
-            Action::Watch { visitor, answer } => {
+            DoorAction::Close { visitor } => self.sockets.close(visitor),
+            DoorAction::Admit { visitor, answer } => self.admit(visitor, answer),
+            DoorAction::Watch { visitor, answer } => {
                 // A visitor that does not accept its answer is watched nevertheless.
                 let _ = self.send(visitor, &Reply::Plain(answer).encode(), None);
                 self.watch_itself(visitor);
             }
-            Action::Ask { visitor, wanted, pid } => {
+            DoorAction::Ask { visitor, wanted, pid } => {
                 self.tell(membership::Input::Asked { request: visitor.0, wanted, pid });
             }
-            Action::Found { slot, pid } => self.tell(membership::Input::Found { slot, pid }),
-            Action::Said { slot, has_left: true } => {
+            DoorAction::Found { slot, pid } => self.tell(membership::Input::Found { slot, pid }),
+            DoorAction::Said { slot, has_left: true } => {
                 self.tell(membership::Input::Left { slot });
             }
-            Action::Said { slot, has_left: false } => {
+            DoorAction::Said { slot, has_left: false } => {
                 self.tell(membership::Input::Returned { slot });
             }
-            Action::Left { process } => self.end(process),
-            Action::Lost { visitor, process } => self.lose(visitor, process),
-            Action::Announce => self.unannounced = true,
-            Action::Allocate { visitor, bytes } => {
+            DoorAction::Left { process } => self.end(process),
+            DoorAction::Lost { visitor, process } => self.lose(visitor, process),
+            DoorAction::Announce => self.unannounced = true,
+            DoorAction::Allocate { visitor, bytes } => {
                 self.provide(visitor, shared_area::file(bytes).ok());
             }
-            Action::Expose { visitor } => {
+            DoorAction::Expose { visitor } => {
                 let file = self.segment.descriptor().and_then(|file| read_only(file).ok());
                 self.provide(visitor, file);
             }
-            Action::Release(memory) => drop(self.sockets.memories.remove(&memory)),
-            Action::Listen { visitor, name } => {
+            DoorAction::Release(memory) => drop(self.sockets.memories.remove(&memory)),
+            DoorAction::Listen { visitor, name } => {
                 let outcome = self.listen(&name);
                 self.tell_door(Input::Listening { visitor, outcome });
             }
-            Action::Deafen(listener) => self.sockets.deafen(listener),
-            Action::Look { visitor, slot: Slot(slot) } => {
+            DoorAction::Deafen(listener) => self.sockets.deafen(listener),
+            DoorAction::Look { visitor, slot: Slot(slot) } => {
                 let presence = presence_of(self.segment.presence(slot));
                 self.tell_door(Input::Seen { visitor, presence });
             }
@@ -214,8 +214,8 @@ impl Agent {
             let presence = presence_of(self.segment.presence(process.slot.0));
             // Only its parent knows how it ended, and nobody asks there; a goodbye counts as zero.
             let status = match presence {
-                Presence::Attached | Presence::Aborted => SlotRecord::UNKNOWN_STATUS,
-                Presence::NotAttached | Presence::Finalized => 0,
+                LastPresence::Attached | LastPresence::Aborted => SlotRecord::UNKNOWN_STATUS,
+                LastPresence::NotAttached | LastPresence::Finalized => 0,
             };
             self.tell(membership::Input::Ended { slot: process.slot, status, presence });
         }
@@ -226,7 +226,7 @@ impl Agent {
     fn lose(&mut self, visitor: Visitor, process: ProcessId) {
         let Some(found) = self.sockets.connections.get(&visitor) else { return };
         let presence = presence_of(self.segment.presence(process.slot.0));
-        if presence != Presence::Finalized && self.membership.is_alive(process) {
+        if presence != LastPresence::Finalized && self.membership.is_alive(process) {
             let status = peer::end_status(&found.socket, found.pid);
             self.effects.push(Effect::Lost { process, status });
         }
@@ -234,7 +234,7 @@ impl Agent {
 
     fn provide(&mut self, visitor: Visitor, file: Option<OwnedFd>) {
         let memory = file.map(|file| {
-            let memory = Memory(self.sockets.new_number());
+            let memory = MemoryNumber(self.sockets.new_number());
             self.sockets.memories.insert(memory, file);
             memory
         });

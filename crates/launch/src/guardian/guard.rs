@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use landeck_memory::{Presence, Segment, SlotRecord, WaitRecord};
-use landeck_protocols::membership::{Input, OnFailure, Plan};
+use landeck_protocols::membership::{Input, MembershipPlan, OnFailure};
 use landeck_protocols::restarts::Restart;
 use landeck_wire::{ControlMessage, ProcessId, SegmentId, Slot};
 use rustix::event::epoll::EventFlags;
@@ -116,7 +116,7 @@ impl Guard {
             rustix::process::set_parent_process_death_signal(Some(Signal::CHILD))
                 .map_err(|errno| refused("watch its server")(errno.into()))?;
         }
-        let plan = Plan {
+        let plan = MembershipPlan {
             host: SegmentId(segment.plan().host),
             processes: segment.plan().processes,
             guests: segment.plan().guests,

@@ -1,6 +1,6 @@
 //! Folding what a server has told a copy of the log ([`crate::feed`]).
 
-use landeck_protocols::service::{Entry, EntryWord, Outcome, State};
+use landeck_protocols::service::{EntryWord, GroupEntry, Outcome, State};
 
 use crate::answer::Answer;
 use crate::error::Result;
@@ -88,7 +88,7 @@ impl Replica {
             EntryWord::Join { .. } | EntryWord::Serve { .. } | EntryWord::Asked { .. } => {
                 Some((word, entry_with_details(word, details)?))
             }
-            plain => Some((plain, Entry::Plain(plain))),
+            plain => Some((plain, GroupEntry::Plain(plain))),
         });
         match entry {
             Some((word, entry)) => {
@@ -107,7 +107,7 @@ impl Replica {
         message: &FedMessage<'_>,
     ) -> Result<()> {
         let word = EntryWord::from_word(word).ok_or_else(|| self.malformed())?;
-        let outcome = local.state.apply(Entry::Plain(word));
+        let outcome = local.state.apply(GroupEntry::Plain(word));
         let Outcome::Broadcast(number) = outcome else { return Ok(()) };
         self.copy_message(copy, number, message)
     }

@@ -1,7 +1,7 @@
 //! Recording in the log that members, waiting senders and servers are gone.
 
 use landeck_memory::SlotState;
-use landeck_protocols::service::{EntryWord, Gone, Held, Phase};
+use landeck_protocols::service::{EntryWord, Gone, Phase, WaitingSender};
 
 use crate::error::Result;
 use crate::replica::{LocalState, Replica};
@@ -60,7 +60,7 @@ impl Replica {
         }
     }
 
-    fn is_gone(&self, held: &Held) -> bool {
+    fn is_gone(&self, held: &WaitingSender) -> bool {
         let record = self.shared.segment.slot_record(held.slot);
         record.state.is_gone() || !held.is_of(record.incarnation)
     }

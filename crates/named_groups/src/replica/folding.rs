@@ -1,7 +1,7 @@
 //! Applying accepted entries to the folded state.
 
 use landeck_objects::group_log::Look;
-use landeck_protocols::service::{Asking, Entry, EntryWord, Joining, Outcome, Serving, State};
+use landeck_protocols::service::{Asking, EntryWord, GroupEntry, Joining, Outcome, Serving, State};
 
 use crate::answer::Answer;
 use crate::error::Result;
@@ -72,9 +72,9 @@ impl Replica {
             }
             EntryWord::Hold { .. } => {
                 local.deaths_recorded_at = None;
-                Entry::Plain(word)
+                GroupEntry::Plain(word)
             }
-            plain => Entry::Plain(plain),
+            plain => GroupEntry::Plain(plain),
         };
         Ok(self.apply_entry(local, word, entry, owner))
     }
@@ -85,7 +85,7 @@ impl Replica {
         &self,
         local: &mut LocalState,
         word: EntryWord,
-        entry: Entry,
+        entry: GroupEntry,
         owner: EntryOwner<'_>,
     ) -> Outcome {
         let outcome = local.state.apply(entry);
@@ -101,7 +101,7 @@ impl Replica {
             }
             // The client repeats the request at the next server.
             (Outcome::Stale, ..) => {}
-            (outcome, _, Entry::Asked(asking, _)) => {
+            (outcome, _, GroupEntry::Asked(asking, _)) => {
                 self.answer(RequestId::of(&asking), Answer::of(outcome));
             }
             _ => {}
@@ -145,13 +145,13 @@ impl Replica {
 }
 
 /// An entry with the details from its cell; none when they cannot be such.
-pub(crate) fn entry_with_details(word: EntryWord, details: [u64; 3]) -> Option<Entry> {
+pub(crate) fn entry_with_details(word: EntryWord, details: [u64; 3]) -> Option<GroupEntry> {
     let [process, context, place] = details;
     let (slot, incarnation, context) = (process as u32, (process >> 32) as u32, context as u32);
     Some(match word {
-        EntryWord::Join { .. } => Entry::Join(Joining { slot, incarnation, context, place }),
-        EntryWord::Serve { .. } => Entry::Serve(Serving { slot, incarnation, context }),
-        EntryWord::Asked { by, .. } => Entry::Asked(Asking::from_words(details)?, by),
+        EntryWord::Join { .. } => GroupEntry::Join(Joining { slot, incarnation, context, place }),
+        EntryWord::Serve { .. } => GroupEntry::Serve(Serving { slot, incarnation, context }),
+        EntryWord::Asked { by, .. } => GroupEntry::Asked(Asking::from_words(details)?, by),
         _ => return None,
     })
 }

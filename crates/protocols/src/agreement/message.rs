@@ -9,7 +9,7 @@
 //! A list is its length and its items. The words come from others and may have any value: reading them always ends, and
 //! takes no more memory than they do.
 
-use super::{Outcome, Part, Standing};
+use super::{MemberStanding, Outcome, Part};
 
 /// A message from one member to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub enum Message {
         /// The outcome that it accepted last, with the round.
         accepted: Option<(u32, Outcome)>,
         /// The standing of all members, as far as it knows.
-        standing: Vec<Standing>,
+        standing: Vec<MemberStanding>,
     },
     /// From a leader that took over: state your case.
     Ask {
@@ -34,7 +34,7 @@ pub enum Message {
         /// The leader.
         round: u32,
         /// The standing of all members, as far as it knows.
-        standing: Vec<Standing>,
+        standing: Vec<MemberStanding>,
     },
     /// From the leader: accept this outcome.
     Propose {
@@ -179,11 +179,11 @@ fn write_part(words: &mut Vec<u64>, part: &Part) {
 }
 
 /// Writes the standing of the members that do not live; living ones take no words.
-fn write_standing(words: &mut Vec<u64>, standing: &[Standing]) {
+fn write_standing(words: &mut Vec<u64>, standing: &[MemberStanding]) {
     words.push(standing.len() as u64);
-    let gone = (0u64..).zip(standing).filter(|(_, standing)| **standing != Standing::Lives);
+    let gone = (0u64..).zip(standing).filter(|(_, standing)| **standing != MemberStanding::Lives);
     let gone: Vec<u64> = gone
-        .map(|(member, standing)| member << 1 | u64::from(*standing == Standing::Died))
+        .map(|(member, standing)| member << 1 | u64::from(*standing == MemberStanding::Died))
         .collect();
     words.push(gone.len() as u64);
     words.extend(gone);
@@ -233,20 +233,20 @@ impl Reader<'_> {
         Ok(Part { flags, acknowledged, offer })
     }
 
-    fn standing(&mut self) -> Result<Vec<Standing>, NotAMessage> {
+    fn standing(&mut self) -> Result<Vec<MemberStanding>, NotAMessage> {
         let wrong = self.wrong();
         let size = usize::try_from(self.word()?).map_err(|_| wrong)?;
         if size > MEMBERS_MAX {
             return Err(wrong);
         }
-        let mut standing = vec![Standing::Lives; size];
+        let mut standing = vec![MemberStanding::Lives; size];
         for _ in 0..self.length()? {
             let wrong = self.wrong();
             let word = self.word()?;
             let member = usize::try_from(word >> 1).map_err(|_| wrong)?;
             let died = word & 1 != 0;
             *standing.get_mut(member).ok_or(wrong)? =
-                if died { Standing::Died } else { Standing::Left };
+                if died { MemberStanding::Died } else { MemberStanding::Left };
         }
         Ok(standing)
     }
@@ -272,7 +272,7 @@ mod tests {
 
     fn outcome() -> Outcome {
         let part = Part { flags: 7, acknowledged: vec![2, 9], offer: [1, u64::MAX, 3] };
-        let standing = vec![Standing::Lives, Standing::Left, Standing::Died];
+        let standing = vec![MemberStanding::Lives, MemberStanding::Left, MemberStanding::Died];
         Outcome { parts: vec![Some(part), None, Some(Part::default())], standing }
     }
 

@@ -45,7 +45,7 @@ pub struct Part {
 
 /// Whether a member can still take part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Standing {
+pub enum MemberStanding {
     /// It can take part.
     #[default]
     Lives,
@@ -61,7 +61,7 @@ pub struct Outcome {
     /// The part of each member; `None` for members that went before. One entry for each member.
     pub parts: Vec<Option<Part>>,
     /// The standing of each member. One entry for each member.
-    pub standing: Vec<Standing>,
+    pub standing: Vec<MemberStanding>,
 }
 
 /// The summary of an agreement, equal at all members.
@@ -96,14 +96,17 @@ impl Outcome {
     /// The members that are gone, in order.
     pub fn gone(&self) -> Vec<u32> {
         let numbered = (0..).zip(&self.standing);
-        numbered.filter(|(_, standing)| **standing != Standing::Lives).map(|(at, _)| at).collect()
+        numbered
+            .filter(|(_, standing)| **standing != MemberStanding::Lives)
+            .map(|(at, _)| at)
+            .collect()
     }
 
     /// Whether all members that are not gone had acknowledged all deaths.
     pub fn are_acknowledged(&self) -> bool {
         let numbered = (0..).zip(&self.standing);
         let died: Vec<u32> =
-            numbered.filter(|(_, of)| **of == Standing::Died).map(|(at, _)| at).collect();
+            numbered.filter(|(_, of)| **of == MemberStanding::Died).map(|(at, _)| at).collect();
         self.living().all(|part| died.iter().all(|dead| part.acknowledged.contains(dead)))
     }
 
@@ -116,7 +119,9 @@ impl Outcome {
     /// The parts of the members that are not gone.
     fn living(&self) -> impl Iterator<Item = &Part> {
         let numbered = self.parts.iter().zip(&self.standing);
-        numbered.filter(|(_, of)| **of == Standing::Lives).filter_map(|(part, _)| part.as_ref())
+        numbered
+            .filter(|(_, of)| **of == MemberStanding::Lives)
+            .filter_map(|(part, _)| part.as_ref())
     }
 }
 
@@ -135,7 +140,7 @@ pub enum Input {
         /// The member.
         member: u32,
         /// Whether it died, or left in good order.
-        standing: Standing,
+        standing: MemberStanding,
     },
 }
 
@@ -161,7 +166,7 @@ pub enum Verdict {
 #[derive(Clone, Debug)]
 pub struct Agreement {
     own: u32,
-    standing: Vec<Standing>,
+    standing: Vec<MemberStanding>,
     /// The number of the agreement that this member was in last; 0 before the first.
     number: u32,
     stage: Stage,
@@ -205,7 +210,7 @@ type State = (Part, Option<(u32, Outcome)>);
 impl Agreement {
     /// Creates the agreements of a group of `size` members for member `own`.
     pub fn new(size: u32, own: u32) -> Self {
-        let standing = vec![Standing::Lives; size as usize];
+        let standing = vec![MemberStanding::Lives; size as usize];
         Self { own, standing, number: 0, stage: Stage::Idle, previous: None, early: Vec::new() }
     }
 
@@ -255,8 +260,8 @@ impl Agreement {
     pub fn verdict(&self) -> Option<Verdict> {
         let Stage::Decided(outcome) = &self.stage else { return None };
         Some(match outcome.standing[self.own as usize] {
-            Standing::Lives => Verdict::Agreed(outcome.clone()),
-            Standing::Left | Standing::Died => Verdict::Excluded,
+            MemberStanding::Lives => Verdict::Agreed(outcome.clone()),
+            MemberStanding::Left | MemberStanding::Died => Verdict::Excluded,
         })
     }
 
@@ -270,23 +275,23 @@ impl Agreement {
 
     /// Records that a member is gone. This is final. A member never learns of its own death in this way, only by a
     /// decision.
-    fn note_gone(&mut self, member: u32, standing: Standing) {
+    fn note_gone(&mut self, member: u32, standing: MemberStanding) {
         if member == self.own {
             return;
         }
         if let Some(known) = self.standing.get_mut(member as usize)
-            && *known == Standing::Lives
+            && *known == MemberStanding::Lives
         {
             *known = standing;
         }
     }
 
-    fn note_all(&mut self, standing: &[Standing]) {
+    fn note_all(&mut self, standing: &[MemberStanding]) {
         (0..).zip(standing).for_each(|(member, &standing)| self.note_gone(member, standing));
     }
 
     fn lives(&self, member: usize) -> bool {
-        self.standing[member] == Standing::Lives
+        self.standing[member] == MemberStanding::Lives
     }
 
     fn leader(&self) -> u32 {
@@ -344,7 +349,7 @@ impl Agreement {
     fn lead_on(&mut self, out: &mut Vec<Send>) {
         let (own, number) = (self.own, self.number);
         let standing = self.standing.clone();
-        let lives = |member: usize| standing[member] == Standing::Lives;
+        let lives = |member: usize| standing[member] == MemberStanding::Lives;
         let Stage::UnderWay(Going { round, accepted, lead: Some(lead), .. }) = &mut self.stage
         else {
             return;
@@ -467,7 +472,7 @@ impl Agreement {
 }
 
 /// The proposal: the outcome accepted in the latest round, otherwise a new one from the parts.
-fn proposal_of(states: &[Option<State>], standing: &[Standing]) -> Outcome {
+fn proposal_of(states: &[Option<State>], standing: &[MemberStanding]) -> Outcome {
     let accepted = states.iter().flatten().filter_map(|(_, accepted)| accepted.as_ref());
     if let Some((_, outcome)) = accepted.max_by_key(|(round, _)| *round) {
         return outcome.clone();
@@ -525,7 +530,7 @@ mod tests {
     fn a_member_that_is_cut_off_learns_that_it_does_not_count() {
         let mut cut_off = Agreement::new(2, 1);
         cut_off.bring(part(1));
-        let standing = vec![Standing::Lives, Standing::Died];
+        let standing = vec![MemberStanding::Lives, MemberStanding::Died];
         let outcome = Outcome { parts: vec![Some(part(1)), None], standing };
         let message = Message::Decide { number: 1, outcome };
         cut_off.handle(Input::Heard { from: 0, message });
@@ -539,7 +544,12 @@ mod tests {
             acknowledged: acknowledged.to_vec(),
             offer: [wants, 0, 0],
         };
-        let standing = vec![Standing::Lives, Standing::Died, Standing::Left, Standing::Lives];
+        let standing = vec![
+            MemberStanding::Lives,
+            MemberStanding::Died,
+            MemberStanding::Left,
+            MemberStanding::Lives,
+        ];
         let parts = vec![Some(dead(&[1], 1)), Some(part(3)), None, Some(dead(&[1], 1))];
         let mut outcome = Outcome { parts, standing };
         assert_eq!((outcome.flags(), outcome.gone()), (2, vec![1, 2]));

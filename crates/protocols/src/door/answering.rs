@@ -8,10 +8,10 @@ use super::keeper::Keeper;
 use super::name::Name;
 use super::object::{ObjectAnswer, ObjectQuestion};
 use super::question::{Answer, Published, Question, Reply};
-use super::steps::{Action, Listener, Listening, Memory, Visitor};
+use super::steps::{DoorAction, Listener, Listening, MemoryNumber, Visitor};
 use super::verdict::Verdict;
-use super::{Door, Standing};
-use crate::membership::{Membership, Presence};
+use super::{Door, MemberStanding};
+use crate::membership::{LastPresence, Membership};
 
 /// A question that is answered when the driver has done something.
 #[derive(Clone, Debug)]
@@ -53,18 +53,18 @@ impl Door {
                 self.wait_for(
                     visitor,
                     Pending::Join { until: None },
-                    Action::Ask { visitor, wanted, pid },
+                    DoorAction::Ask { visitor, wanted, pid },
                 );
             }
             (Question::Observe, None) => {
-                self.wait_for(visitor, Pending::Observe, Action::Expose { visitor });
+                self.wait_for(visitor, Pending::Observe, DoorAction::Expose { visitor });
             }
             (Question::Found { process }, None) => {
-                let look = Action::Look { visitor, slot: process.slot };
+                let look = DoorAction::Look { visitor, slot: process.slot };
                 self.wait_for(visitor, Pending::Found { process }, look);
             }
             (Question::Presence { process }, None) => {
-                let look = Action::Look { visitor, slot: process.slot };
+                let look = DoorAction::Look { visitor, slot: process.slot };
                 self.wait_for(visitor, Pending::Presence { process }, look);
             }
             (Question::LookUp, Some(listener)) => match self.names.at(listener) {
@@ -89,7 +89,7 @@ impl Door {
         match self.not_published(membership, &wanted) {
             Some(refused) => self.reply(visitor, refused),
             None => {
-                let listen = Action::Listen { visitor, name: wanted.name.clone() };
+                let listen = DoorAction::Listen { visitor, name: wanted.name.clone() };
                 self.wait_for(visitor, Pending::Publish(wanted), listen);
             }
         }
@@ -135,14 +135,14 @@ impl Door {
     /// Returns a socket that no name needs.
     fn deafen(&mut self, outcome: Listening) {
         if let Listening::At(listener) = outcome {
-            self.actions.push(Action::Deafen(listener));
+            self.actions.push(DoorAction::Deafen(listener));
         }
     }
 
     fn unpublish(&mut self, visitor: Visitor, process: ProcessId, name: &Name) {
         let verdict = match self.names.take_back(process, name) {
             Ok(listener) => {
-                self.actions.push(Action::Deafen(listener));
+                self.actions.push(DoorAction::Deafen(listener));
                 Verdict::Granted
             }
             Err(verdict) => verdict,
@@ -157,7 +157,7 @@ impl Door {
         question: ObjectQuestion,
     ) {
         if membership.is_alive(question.process) && Keeper::needs_memory(&question) {
-            let allocate = Action::Allocate { visitor, bytes: question.bytes };
+            let allocate = DoorAction::Allocate { visitor, bytes: question.bytes };
             return self.wait_for(visitor, Pending::Object(question), allocate);
         }
         self.answer_about_object(membership, visitor, question, None);
@@ -167,7 +167,7 @@ impl Door {
         &mut self,
         membership: &Membership,
         visitor: Visitor,
-        memory: Option<Memory>,
+        memory: Option<MemoryNumber>,
     ) {
         match (self.pending(visitor), memory) {
             (Some(Pending::Object(question)), made) => {
@@ -176,10 +176,10 @@ impl Door {
             (Some(Pending::Observe), Some(segment)) => {
                 let answer = Answer::bare(Verdict::Granted);
                 self.end(visitor, Reply::Plain(answer), Some(segment));
-                self.actions.push(Action::Release(segment));
+                self.actions.push(DoorAction::Release(segment));
             }
             (Some(Pending::Observe), None) => self.refuse(visitor, Verdict::TooMany),
-            (_, memory) => self.actions.extend(memory.map(Action::Release)),
+            (_, memory) => self.actions.extend(memory.map(DoorAction::Release)),
         }
     }
 
@@ -189,14 +189,14 @@ impl Door {
         membership: &Membership,
         visitor: Visitor,
         question: ObjectQuestion,
-        made: Option<Memory>,
+        made: Option<MemoryNumber>,
     ) {
         let process = question.process;
         let (answer, memory) = if membership.is_alive(process) {
             let pid = membership.record(process.slot).pid;
             self.keeper.answer(question, pid, made)
         } else {
-            self.actions.extend(made.map(Action::Release));
+            self.actions.extend(made.map(DoorAction::Release));
             (ObjectAnswer::bare(Verdict::NotAlive), None)
         };
         self.end(visitor, Reply::Object(answer), memory);
@@ -209,14 +209,14 @@ impl Door {
         membership: &Membership,
         visitor: Visitor,
         process: ProcessId,
-        presence: Presence,
+        presence: LastPresence,
     ) {
         let is_ours = membership.rank_of(process.slot).is_some()
             && membership.process(process.slot) == process;
         let has_left = match presence {
-            Presence::Finalized => true,
-            Presence::Attached => false,
-            Presence::NotAttached | Presence::Aborted => {
+            LastPresence::Finalized => true,
+            LastPresence::Attached => false,
+            LastPresence::NotAttached | LastPresence::Aborted => {
                 return self.refuse(visitor, Verdict::NotAlive);
             }
         };
@@ -224,12 +224,17 @@ impl Door {
             return self.refuse(visitor, Verdict::NotAlive);
         }
         // What it says is announced before it has its answer.
-        self.actions.push(Action::Said { slot: process.slot, has_left });
+        self.actions.push(DoorAction::Said { slot: process.slot, has_left });
         self.refuse(visitor, Verdict::Granted);
     }
 
     /// Decides whether a visitor is watched as a process that joined below the one that was started.
-    pub(super) fn seen(&mut self, membership: &Membership, visitor: Visitor, presence: Presence) {
+    pub(super) fn seen(
+        &mut self,
+        membership: &Membership,
+        visitor: Visitor,
+        presence: LastPresence,
+    ) {
         let process = match self.pending(visitor) {
             Some(Pending::Found { process }) => process,
             Some(Pending::Presence { process }) => {
@@ -240,33 +245,34 @@ impl Door {
         let Some(pid) = self.visitors.get(&visitor).map(|visit| visit.pid) else { return };
         let slot = process.slot;
         let is_ours = membership.rank_of(slot).is_some() && membership.is_alive(process);
-        if !is_ours || presence != Presence::Attached {
+        if !is_ours || presence != LastPresence::Attached {
             return self.refuse(visitor, Verdict::NotAlive);
         }
         if membership.record(slot).pid == pid || self.is_watched_below(process) {
             return self.refuse(visitor, Verdict::Taken);
         }
-        self.stand(visitor, Standing::Below { process });
+        self.stand(visitor, MemberStanding::Below { process });
         let answer = Answer::bare(Verdict::Granted);
-        self.actions.extend([Action::Found { slot, pid }, Action::Watch { visitor, answer }]);
+        self.actions
+            .extend([DoorAction::Found { slot, pid }, DoorAction::Watch { visitor, answer }]);
     }
 
     fn is_watched_below(&self, process: ProcessId) -> bool {
         self.visitors.values().any(
-            |visit| matches!(visit.standing, Standing::Below { process: other } if other == process),
+            |visit| matches!(visit.standing, MemberStanding::Below { process: other } if other == process),
         )
     }
 
     /// Defers the answer to a visitor until the driver has carried out an action.
-    fn wait_for(&mut self, visitor: Visitor, pending: Pending, action: Action) {
-        self.stand(visitor, Standing::Pending(pending));
+    fn wait_for(&mut self, visitor: Visitor, pending: Pending, action: DoorAction) {
+        self.stand(visitor, MemberStanding::Pending(pending));
         self.actions.push(action);
     }
 
     /// The question of a visitor that waits for the driver.
     fn pending(&self, visitor: Visitor) -> Option<Pending> {
         match &self.visitors.get(&visitor)?.standing {
-            Standing::Pending(pending) => Some(pending.clone()),
+            MemberStanding::Pending(pending) => Some(pending.clone()),
             _ => None,
         }
     }
@@ -276,13 +282,13 @@ impl Door {
 mod tests {
     use super::super::tests::{House, about, answer, name, process, publish};
     use super::super::*;
-    use crate::membership::{Presence, State};
+    use crate::membership::{LastPresence, State};
     use landeck_wire::{Incarnation, Slot};
 
     /// The answer about an object in the first action: verdict, number, memory.
-    fn object(actions: &[Action]) -> (Verdict, u64, Option<Memory>) {
+    fn object(actions: &[DoorAction]) -> (Verdict, u64, Option<MemoryNumber>) {
         match actions.first() {
-            Some(Action::Answer { reply: Reply::Object(answer), memory, .. }) => {
+            Some(DoorAction::Answer { reply: Reply::Object(answer), memory, .. }) => {
                 (answer.verdict, answer.object.number, *memory)
             }
             _ => panic!("{actions:?}"),
@@ -302,20 +308,20 @@ mod tests {
         let (_, actions) = house.asks(by, &Question::Join { wanted: None });
         let knows = |answer: &Answer| (answer.joined, answer.published) == (process(2), published);
         assert!(
-            matches!(&actions[..], [Action::Admit { answer, .. }] if knows(answer)),
+            matches!(&actions[..], [DoorAction::Admit { answer, .. }] if knows(answer)),
             "{actions:?}"
         );
         let back = |slot| Question::Unpublish { process: process(slot), name: name("name") };
         assert_eq!(answer(&house.asks(None, &back(1)).1).verdict, Verdict::InUse);
         let (_, actions) = house.asks(None, &back(0));
-        assert_eq!(actions[0], Action::Deafen(Listener(50)));
+        assert_eq!(actions[0], DoorAction::Deafen(Listener(50)));
         assert_eq!(answer(&actions[1..]).verdict, Verdict::Granted);
         assert_eq!(answer(&house.asks(None, &back(0)).1).verdict, Verdict::NotAlive);
         house.publishes(&publish(0, "name"), 51);
         let (late, _) = (house.comes(200, Some(Listener(51))), house.comes(200, None));
-        assert_eq!(house.dies(0), [Action::Deafen(Listener(51))]);
+        assert_eq!(house.dies(0), [DoorAction::Deafen(Listener(51))]);
         let too_late = house.says(late, &Question::LookUp.encode());
-        assert_eq!(too_late, [Action::Close { visitor: late }]);
+        assert_eq!(too_late, [DoorAction::Close { visitor: late }]);
         assert_eq!(answer(&house.asks(None, &publish(0, "name")).1).verdict, Verdict::NotAlive);
         assert_eq!(answer(&house.publishes(&publish(1, "name"), 52)).published.pid, 101);
     }
@@ -330,7 +336,7 @@ mod tests {
         {
             let mut house = house.clone();
             let actions = house.tell(Input::Listening { visitor: slow, outcome });
-            let deaf = given_back.map(Action::Deafen);
+            let deaf = given_back.map(DoorAction::Deafen);
             assert_eq!(actions[..actions.len() - 1], deaf.into_iter().collect::<Vec<_>>());
             let refused = answer(&actions[actions.len() - 1..]);
             assert_eq!((refused.verdict, refused.published.pid), (Verdict::InUse, 101));
@@ -349,37 +355,40 @@ mod tests {
         house.tell(Input::Gone { visitor: gone });
         let (visitor, outcome) = (gone, Listening::At(Listener(52)));
         let actions = house.tell(Input::Listening { visitor, outcome });
-        assert_eq!(actions, [Action::Deafen(Listener(52))]);
+        assert_eq!(actions, [DoorAction::Deafen(Listener(52))]);
     }
 
     #[test]
     fn an_object_is_kept_handed_out_and_given_back_after_its_last_user() {
         let mut house = House::new();
-        let memory = Some(Memory(50));
+        let memory = Some(MemoryNumber(50));
         assert_eq!(object(&house.makes(0, 50)), (Verdict::Granted, 1, memory));
-        let open = about(1, Asked::Open, 1);
+        let open = about(1, ObjectRequest::Open, 1);
         assert_eq!(object(&house.asks_about(&open).1), (Verdict::Granted, 1, memory));
         assert_eq!(house.dies(0), [], "it has another user");
-        assert_eq!(object(&house.asks_about(&about(0, Asked::Open, 1)).1).0, Verdict::NotAlive);
-        let (_, actions) = house.asks_about(&about(1, Asked::Close, 1));
+        assert_eq!(
+            object(&house.asks_about(&about(0, ObjectRequest::Open, 1)).1).0,
+            Verdict::NotAlive
+        );
+        let (_, actions) = house.asks_about(&about(1, ObjectRequest::Close, 1));
         assert_eq!(object(&actions).0, Verdict::Granted);
-        assert_eq!(actions[1..], [Action::Release(Memory(50))]);
+        assert_eq!(actions[1..], [DoorAction::Release(MemoryNumber(50))]);
         assert_eq!(object(&house.asks_about(&open).1).0, Verdict::Unknown);
         assert_eq!(object(&house.makes(1, 51)).1, 2);
-        assert_eq!(house.dies(1), [Action::Release(Memory(51))]);
+        assert_eq!(house.dies(1), [DoorAction::Release(MemoryNumber(51))]);
     }
 
     #[test]
     fn memory_that_is_not_kept_is_given_back() {
         let mut house = House::new();
-        let make = about(0, Asked::Make, 0);
+        let make = about(0, ObjectRequest::Make, 0);
         let (visitor, _) = house.asks_about(&make);
         let refused = house.tell(Input::Provided { visitor, memory: None });
         assert_eq!(object(&refused), (Verdict::NoMemory, 0, None));
         let (gone, _) = house.asks_about(&make);
         house.tell(Input::Gone { visitor: gone });
-        let memory = Some(Memory(50));
-        let released = [Action::Release(Memory(50))];
+        let memory = Some(MemoryNumber(50));
+        let released = [DoorAction::Release(MemoryNumber(50))];
         assert_eq!(house.tell(Input::Provided { visitor: gone, memory }), released);
         let (visitor, _) = house.asks_about(&make);
         house.dies(0);
@@ -405,61 +414,67 @@ mod tests {
     #[test]
     fn only_a_process_that_joined_in_the_place_of_another_is_watched() {
         let mut house = House::new();
-        let mut found = |of: ProcessId, pid: u32, presence: Presence| {
+        let mut found = |of: ProcessId, pid: u32, presence: LastPresence| {
             let visitor = house.comes(pid, None);
             let look = house.says(visitor, &Question::Found { process: of }.encode());
-            assert_eq!(look, [Action::Look { visitor, slot: of.slot }]);
+            assert_eq!(look, [DoorAction::Look { visitor, slot: of.slot }]);
             (visitor, house.tell(Input::Seen { visitor, presence }))
         };
         let next = ProcessId { incarnation: Incarnation(2), ..process(0) };
         for (of, pid, presence, verdict) in [
-            (process(0), 300, Presence::NotAttached, Verdict::NotAlive),
-            (process(0), 300, Presence::Finalized, Verdict::NotAlive),
-            (process(0), 100, Presence::Attached, Verdict::Taken),
-            (next, 300, Presence::Attached, Verdict::NotAlive),
-            (process(2), 300, Presence::Attached, Verdict::NotAlive),
-            (process(99), 300, Presence::Attached, Verdict::NotAlive),
+            (process(0), 300, LastPresence::NotAttached, Verdict::NotAlive),
+            (process(0), 300, LastPresence::Finalized, Verdict::NotAlive),
+            (process(0), 100, LastPresence::Attached, Verdict::Taken),
+            (next, 300, LastPresence::Attached, Verdict::NotAlive),
+            (process(2), 300, LastPresence::Attached, Verdict::NotAlive),
+            (process(99), 300, LastPresence::Attached, Verdict::NotAlive),
         ] {
             assert_eq!(answer(&found(of, pid, presence).1).verdict, verdict, "{of} {presence:?}");
         }
-        let (visitor, actions) = found(process(0), 300, Presence::Attached);
+        let (visitor, actions) = found(process(0), 300, LastPresence::Attached);
         let granted = Answer::bare(Verdict::Granted);
-        assert_eq!(actions, [Action::Watch { visitor, answer: granted }]);
-        let (_, second) = found(process(0), 301, Presence::Attached);
+        assert_eq!(actions, [DoorAction::Watch { visitor, answer: granted }]);
+        let (_, second) = found(process(0), 301, LastPresence::Attached);
         assert_eq!(answer(&second).verdict, Verdict::Taken);
         assert_eq!(house.membership.record(Slot(0)).pid, 300);
-        let lost = [Action::Lost { visitor, process: process(0) }, Action::Close { visitor }];
+        let lost =
+            [DoorAction::Lost { visitor, process: process(0) }, DoorAction::Close { visitor }];
         assert_eq!(house.tell(Input::Gone { visitor }), lost);
     }
 
     #[test]
     fn a_process_says_that_it_has_left_and_that_it_takes_part_again() {
         let mut house = House::new();
-        let says = |house: &mut House, of: ProcessId, presence: Presence| {
+        let says = |house: &mut House, of: ProcessId, presence: LastPresence| {
             let (visitor, look) = house.asks(None, &Question::Presence { process: of });
-            assert_eq!(look, [Action::Look { visitor, slot: of.slot }]);
+            assert_eq!(look, [DoorAction::Look { visitor, slot: of.slot }]);
             answer(&house.tell(Input::Seen { visitor, presence })).verdict
         };
         let next = ProcessId { incarnation: Incarnation(2), ..process(0) };
-        assert_eq!(says(&mut house, next, Presence::Finalized), Verdict::NotAlive);
-        assert_eq!(says(&mut house, process(2), Presence::Finalized), Verdict::NotAlive, "a guest");
-        assert_eq!(says(&mut house, process(0), Presence::NotAttached), Verdict::NotAlive);
+        assert_eq!(says(&mut house, next, LastPresence::Finalized), Verdict::NotAlive);
+        assert_eq!(
+            says(&mut house, process(2), LastPresence::Finalized),
+            Verdict::NotAlive,
+            "a guest"
+        );
+        assert_eq!(says(&mut house, process(0), LastPresence::NotAttached), Verdict::NotAlive);
         assert!(house.membership.is_alive(process(0)));
-        assert_eq!(says(&mut house, process(0), Presence::Finalized), Verdict::Granted);
+        assert_eq!(says(&mut house, process(0), LastPresence::Finalized), Verdict::Granted);
         assert_eq!(house.membership.record(Slot(0)).state, State::Left);
-        assert_eq!(says(&mut house, process(0), Presence::Attached), Verdict::Granted);
+        assert_eq!(says(&mut house, process(0), LastPresence::Attached), Verdict::Granted);
         assert!(house.membership.is_alive(next));
-        assert_eq!(says(&mut house, process(0), Presence::Finalized), Verdict::NotAlive);
+        assert_eq!(says(&mut house, process(0), LastPresence::Finalized), Verdict::NotAlive);
     }
 
     #[test]
     fn an_observer_gets_the_segment_for_reading() {
         let mut house = House::new();
         let (visitor, actions) = house.asks(None, &Question::Observe);
-        assert_eq!(actions, [Action::Expose { visitor }]);
-        let memory = Some(Memory(50));
+        assert_eq!(actions, [DoorAction::Expose { visitor }]);
+        let memory = Some(MemoryNumber(50));
         let reply = Reply::Plain(Answer::bare(Verdict::Granted));
-        let shown = [Action::Answer { visitor, reply, memory }, Action::Release(Memory(50))];
+        let shown =
+            [DoorAction::Answer { visitor, reply, memory }, DoorAction::Release(MemoryNumber(50))];
         assert_eq!(house.tell(Input::Provided { visitor, memory }), shown);
         let (visitor, _) = house.asks(None, &Question::Observe);
         let refused = house.tell(Input::Provided { visitor, memory: None });

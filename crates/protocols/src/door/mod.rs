@@ -1,7 +1,7 @@
 //! The door of a job, which decides which visitors to admit and answers their questions.
 //!
 //! The door is a pure state machine. Its driver has the sockets, the memory and the membership: it reports events
-//! ([`Input`]) and carries out the door's answers ([`Action`]). Here sockets and memory are numbers that the driver
+//! ([`Input`]) and carries out the door's answers ([`DoorAction`]). Here sockets and memory are numbers that the driver
 //! assigns. The door itself keeps published names and objects.
 //!
 //! | a visitor | next | when |
@@ -25,9 +25,9 @@ use self::answering::Pending;
 use self::keeper::Keeper;
 pub use self::name::{NAME_BYTES_MAX, Name, NameError};
 use self::names::Names;
-pub use self::object::{Asked, Object, ObjectAnswer, ObjectKind, ObjectQuestion};
+pub use self::object::{Object, ObjectAnswer, ObjectKind, ObjectQuestion, ObjectRequest};
 pub use self::question::{Answer, Published, Question, Reply};
-pub use self::steps::{Action, Input, Listener, Listening, Memory, Visitor};
+pub use self::steps::{DoorAction, Input, Listener, Listening, MemoryNumber, Visitor};
 pub use self::verdict::{KEPT_MAX, NAMES_MAX, Verdict};
 use crate::membership::{Membership, Refusal};
 
@@ -58,7 +58,7 @@ pub struct Door {
     visitors: BTreeMap<Visitor, Visit>,
     names: Names,
     keeper: Keeper,
-    actions: Vec<Action>,
+    actions: Vec<DoorAction>,
 }
 
 /// A visitor: its process, the socket it came to, and its state.
@@ -67,11 +67,11 @@ struct Visit {
     pid: u32,
     /// The published name whose socket it came to.
     by: Option<Listener>,
-    standing: Standing,
+    standing: MemberStanding,
 }
 
 #[derive(Clone, Debug)]
-enum Standing {
+enum MemberStanding {
     /// It has not asked yet, and may do so until then.
     Asking { until: Duration },
     /// It has asked, and the driver must do something before the answer.
@@ -84,7 +84,7 @@ enum Standing {
     Below { process: ProcessId },
 }
 
-impl Standing {
+impl MemberStanding {
     /// Whether the membership has been asked for a slot.
     fn is_joining(&self) -> bool {
         matches!(self, Self::Pending(Pending::Join { .. }))
@@ -111,7 +111,7 @@ impl Door {
         now: Duration,
         membership: &Membership,
         input: Input<'_>,
-    ) -> Vec<Action> {
+    ) -> Vec<DoorAction> {
         match input {
             Input::Came { visitor, uid, pid, by } => self.came(now, visitor, uid, pid, by),
             Input::Said { visitor, bytes } => self.said(membership, visitor, bytes),
@@ -124,7 +124,7 @@ impl Door {
             Input::Ended { process } => self.ended(process),
             Input::Tick => self.tick(now),
         }
-        let released = self.keeper.take_released().into_iter().map(Action::Release);
+        let released = self.keeper.take_released().into_iter().map(DoorAction::Release);
         self.actions.extend(released);
         std::mem::take(&mut self.actions)
     }
@@ -132,9 +132,11 @@ impl Door {
     /// When [`Input::Tick`] is due, as seen at `now`, if nothing else happens before.
     pub fn deadline(&self, now: Duration) -> Option<Duration> {
         let due = self.visitors.values().filter_map(|visit| match visit.standing {
-            Standing::Asking { until } => Some(until),
-            Standing::Waiting { .. } => Some(now + VACANCY_LOOK),
-            Standing::Pending(_) | Standing::Inside { .. } | Standing::Below { .. } => None,
+            MemberStanding::Asking { until } => Some(until),
+            MemberStanding::Waiting { .. } => Some(now + VACANCY_LOOK),
+            MemberStanding::Pending(_)
+            | MemberStanding::Inside { .. }
+            | MemberStanding::Below { .. } => None,
         });
         due.min()
     }
@@ -143,25 +145,25 @@ impl Door {
     pub fn may_ask(&self, visitor: Visitor) -> bool {
         self.visitors
             .get(&visitor)
-            .is_some_and(|visit| matches!(visit.standing, Standing::Asking { .. }))
+            .is_some_and(|visit| matches!(visit.standing, MemberStanding::Asking { .. }))
     }
 
     fn came(&mut self, now: Duration, visitor: Visitor, uid: u32, pid: u32, by: Option<Listener>) {
         if uid != self.trusted_uid {
-            self.actions.push(Action::Close { visitor });
+            self.actions.push(DoorAction::Close { visitor });
         } else if self.visitors.len() >= self.visitors_max {
             // It gets an answer if it reads one, and is forgotten in any case.
             let reply = Reply::Plain(Answer::bare(Verdict::TooMany));
-            self.actions.push(Action::Answer { visitor, reply, memory: None });
+            self.actions.push(DoorAction::Answer { visitor, reply, memory: None });
         } else {
-            let standing = Standing::Asking { until: now + QUESTION_TIME };
+            let standing = MemberStanding::Asking { until: now + QUESTION_TIME };
             self.visitors.insert(visitor, Visit { pid, by, standing });
         }
     }
 
     fn said(&mut self, membership: &Membership, visitor: Visitor, bytes: &[u8]) {
         let Some(visit) = self.visitors.get(&visitor) else { return };
-        if !matches!(visit.standing, Standing::Asking { .. }) {
+        if !matches!(visit.standing, MemberStanding::Asking { .. }) {
             // A visitor asks once, so this one is broken.
             return self.close(visitor);
         }
@@ -176,25 +178,25 @@ impl Door {
         let asked = self.visitors.get_mut(&visitor);
         let Some(visit) = asked.filter(|visit| visit.standing.is_joining()) else {
             // It has gone since it asked.
-            return self.actions.push(Action::Left { process });
+            return self.actions.push(DoorAction::Left { process });
         };
-        visit.standing = Standing::Inside { process };
+        visit.standing = MemberStanding::Inside { process };
         let mut answer = Answer { joined: process, ..Answer::bare(Verdict::Granted) };
         if let Some(published) = visit.by.and_then(|listener| self.names.at(listener)) {
             answer.published = published;
         }
-        self.actions.push(Action::Admit { visitor, answer });
+        self.actions.push(DoorAction::Admit { visitor, answer });
     }
 
     /// Handles the refusal of a slot. If only contents that others may need keep a slot from it, all processes are made
     /// to check, and the visitor waits a little.
     fn refused(&mut self, now: Duration, membership: &Membership, visitor: Visitor, why: Refusal) {
         let Some(visit) = self.visitors.get_mut(&visitor) else { return };
-        let Standing::Pending(Pending::Join { until }) = visit.standing else { return };
+        let MemberStanding::Pending(Pending::Join { until }) = visit.standing else { return };
         let has_time = until.is_none_or(|until| now < until);
         if why == Refusal::Full && membership.keeps_any() && has_time {
-            visit.standing = Standing::Waiting { until: until.unwrap_or(now + VACANCY_TIME) };
-            self.actions.extend(until.is_none().then_some(Action::Announce));
+            visit.standing = MemberStanding::Waiting { until: until.unwrap_or(now + VACANCY_TIME) };
+            self.actions.extend(until.is_none().then_some(DoorAction::Announce));
         } else {
             self.refuse(visitor, verdict_of(why));
         }
@@ -202,27 +204,26 @@ impl Door {
 
     /// Forgets the names of a process that has ended, and the objects kept for it alone.
     fn ended(&mut self, process: ProcessId) {
-        let deaf = self.names.forget(process).into_iter().map(Action::Deafen);
+        let deaf = self.names.forget(process).into_iter().map(DoorAction::Deafen);
         self.actions.extend(deaf);
         self.keeper.forget(process);
     }
 
     /// Closes the connections of visitors that have not asked in time, and asks again for those that wait for a slot.
     fn tick(&mut self, now: Duration) {
-        let is_late =
-            |visit: &Visit| matches!(visit.standing, Standing::Asking { until } if until <= now);
+        let is_late = |visit: &Visit| matches!(visit.standing, MemberStanding::Asking { until } if until <= now);
         let late = self.visitors.iter().filter(|(_, visit)| is_late(visit));
         let late: Vec<Visitor> = late.map(|(&visitor, _)| visitor).collect();
         late.into_iter().for_each(|visitor| self.close(visitor));
         for (&visitor, visit) in &mut self.visitors {
-            if let Standing::Waiting { until } = visit.standing {
-                visit.standing = Standing::Pending(Pending::Join { until: Some(until) });
-                self.actions.push(Action::Ask { visitor, wanted: None, pid: visit.pid });
+            if let MemberStanding::Waiting { until } = visit.standing {
+                visit.standing = MemberStanding::Pending(Pending::Join { until: Some(until) });
+                self.actions.push(DoorAction::Ask { visitor, wanted: None, pid: visit.pid });
             }
         }
     }
 
-    fn stand(&mut self, visitor: Visitor, standing: Standing) {
+    fn stand(&mut self, visitor: Visitor, standing: MemberStanding) {
         if let Some(visit) = self.visitors.get_mut(&visitor) {
             visit.standing = standing;
         }
@@ -238,9 +239,9 @@ impl Door {
     }
 
     /// Answers, and closes.
-    fn end(&mut self, visitor: Visitor, reply: Reply, memory: Option<Memory>) {
+    fn end(&mut self, visitor: Visitor, reply: Reply, memory: Option<MemoryNumber>) {
         if self.visitors.remove(&visitor).is_some() {
-            self.actions.push(Action::Answer { visitor, reply, memory });
+            self.actions.push(DoorAction::Answer { visitor, reply, memory });
         }
     }
 
@@ -248,11 +249,15 @@ impl Door {
     fn close(&mut self, visitor: Visitor) {
         let Some(visit) = self.visitors.remove(&visitor) else { return };
         match visit.standing {
-            Standing::Inside { process } => self.actions.push(Action::Left { process }),
-            Standing::Below { process } => self.actions.push(Action::Lost { visitor, process }),
-            Standing::Asking { .. } | Standing::Pending(_) | Standing::Waiting { .. } => {}
+            MemberStanding::Inside { process } => self.actions.push(DoorAction::Left { process }),
+            MemberStanding::Below { process } => {
+                self.actions.push(DoorAction::Lost { visitor, process })
+            }
+            MemberStanding::Asking { .. }
+            | MemberStanding::Pending(_)
+            | MemberStanding::Waiting { .. } => {}
         }
-        self.actions.push(Action::Close { visitor });
+        self.actions.push(DoorAction::Close { visitor });
     }
 }
 
@@ -268,7 +273,7 @@ fn verdict_of(why: Refusal) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::membership::{self, OnFailure, Output, Plan, Presence};
+    use crate::membership::{self, LastPresence, MembershipPlan, OnFailure, Output};
     use landeck_wire::{Incarnation, Slot};
     use std::collections::BTreeSet;
 
@@ -289,7 +294,7 @@ mod tests {
         Question::Publish { process: process(slot), context: 5, name: name(text) }
     }
 
-    pub(super) fn about(slot: u32, asked: Asked, number: u64) -> ObjectQuestion {
+    pub(super) fn about(slot: u32, asked: ObjectRequest, number: u64) -> ObjectQuestion {
         let question = ObjectQuestion::new(process(slot), ObjectKind::Segment, asked);
         ObjectQuestion { bytes: 64, number, ..question }
     }
@@ -307,7 +312,7 @@ mod tests {
         /// Creates a job with two living processes, whose PIDs are 100 and 101.
         pub(super) fn new() -> Self {
             let (on_failure, grace) = (OnFailure::Notify, Duration::ZERO);
-            let plan = Plan { host: HOST, processes: 2, guests: 1, on_failure, grace };
+            let plan = MembershipPlan { host: HOST, processes: 2, guests: 1, on_failure, grace };
             let mut membership = Membership::new(plan);
             for slot in 0..2 {
                 let input = membership::Input::Started { slot: Slot(slot), pid: 100 + slot };
@@ -318,19 +323,19 @@ mod tests {
         }
 
         /// Gives the door an event; returns the actions that are left after those for the membership.
-        pub(super) fn tell(&mut self, input: Input<'_>) -> Vec<Action> {
+        pub(super) fn tell(&mut self, input: Input<'_>) -> Vec<DoorAction> {
             let mut left = Vec::new();
             for action in self.door.handle(self.now, &self.membership, input) {
                 match action {
-                    Action::Ask { visitor, wanted, pid } => {
+                    DoorAction::Ask { visitor, wanted, pid } => {
                         let request = visitor.0;
                         let asked = membership::Input::Asked { request, wanted, pid };
                         left.extend(self.tell_membership(asked));
                     }
-                    Action::Found { slot, pid } => {
+                    DoorAction::Found { slot, pid } => {
                         left.extend(self.tell_membership(membership::Input::Found { slot, pid }));
                     }
-                    Action::Said { slot, has_left } => {
+                    DoorAction::Said { slot, has_left } => {
                         let said = match has_left {
                             true => membership::Input::Left { slot },
                             false => membership::Input::Returned { slot },
@@ -343,7 +348,7 @@ mod tests {
             left
         }
 
-        fn tell_membership(&mut self, input: membership::Input) -> Vec<Action> {
+        fn tell_membership(&mut self, input: membership::Input) -> Vec<DoorAction> {
             let mut left = Vec::new();
             for output in self.membership.handle(self.now, input) {
                 left.extend(match output {
@@ -359,9 +364,9 @@ mod tests {
             left
         }
 
-        pub(super) fn dies(&mut self, slot: u32) -> Vec<Action> {
+        pub(super) fn dies(&mut self, slot: u32) -> Vec<DoorAction> {
             let process = self.membership.process(Slot(slot));
-            let (slot, presence) = (Slot(slot), Presence::Attached);
+            let (slot, presence) = (Slot(slot), LastPresence::Attached);
             self.tell_membership(membership::Input::Ended { slot, status: 9, presence });
             self.tell(Input::Ended { process })
         }
@@ -373,7 +378,7 @@ mod tests {
             visitor
         }
 
-        pub(super) fn says(&mut self, visitor: Visitor, bytes: &[u8]) -> Vec<Action> {
+        pub(super) fn says(&mut self, visitor: Visitor, bytes: &[u8]) -> Vec<DoorAction> {
             self.tell(Input::Said { visitor, bytes })
         }
 
@@ -382,34 +387,37 @@ mod tests {
             &mut self,
             by: Option<Listener>,
             question: &Question,
-        ) -> (Visitor, Vec<Action>) {
+        ) -> (Visitor, Vec<DoorAction>) {
             let visitor = self.comes(200, by);
             (visitor, self.says(visitor, &question.encode()))
         }
 
-        pub(super) fn asks_about(&mut self, question: &ObjectQuestion) -> (Visitor, Vec<Action>) {
+        pub(super) fn asks_about(
+            &mut self,
+            question: &ObjectQuestion,
+        ) -> (Visitor, Vec<DoorAction>) {
             self.asks(None, &Question::Object(question.clone()))
         }
 
         /// Publishes a name, with a socket of this number.
-        pub(super) fn publishes(&mut self, question: &Question, listener: u64) -> Vec<Action> {
+        pub(super) fn publishes(&mut self, question: &Question, listener: u64) -> Vec<DoorAction> {
             let (visitor, actions) = self.asks(None, question);
-            assert!(matches!(actions[..], [Action::Listen { .. }]), "{actions:?}");
+            assert!(matches!(actions[..], [DoorAction::Listen { .. }]), "{actions:?}");
             self.tell(Input::Listening { visitor, outcome: Listening::At(Listener(listener)) })
         }
 
         /// Creates an object in memory of this number, as its first user.
-        pub(super) fn makes(&mut self, slot: u32, memory: u64) -> Vec<Action> {
-            let (visitor, actions) = self.asks_about(&about(slot, Asked::Make, 0));
-            assert_eq!(actions, [Action::Allocate { visitor, bytes: 64 }]);
-            self.tell(Input::Provided { visitor, memory: Some(Memory(memory)) })
+        pub(super) fn makes(&mut self, slot: u32, memory: u64) -> Vec<DoorAction> {
+            let (visitor, actions) = self.asks_about(&about(slot, ObjectRequest::Make, 0));
+            assert_eq!(actions, [DoorAction::Allocate { visitor, bytes: 64 }]);
+            self.tell(Input::Provided { visitor, memory: Some(MemoryNumber(memory)) })
         }
     }
 
     /// The answer in the first action.
-    pub(super) fn answer(actions: &[Action]) -> Answer {
+    pub(super) fn answer(actions: &[DoorAction]) -> Answer {
         match actions.first() {
-            Some(Action::Answer { reply: Reply::Plain(answer), memory: None, .. }) => *answer,
+            Some(DoorAction::Answer { reply: Reply::Plain(answer), memory: None, .. }) => *answer,
             _ => panic!("{actions:?}"),
         }
     }
@@ -420,12 +428,12 @@ mod tests {
         let join = Question::Join { wanted: None };
         let (guest, actions) = house.asks(None, &join);
         let granted = Answer { joined: process(2), ..Answer::bare(Verdict::Granted) };
-        assert_eq!(actions, [Action::Admit { visitor: guest, answer: granted }]);
+        assert_eq!(actions, [DoorAction::Admit { visitor: guest, answer: granted }]);
         assert!(!house.door.may_ask(guest));
         let again = Input::Admitted { visitor: guest, process: process(1) };
         assert_eq!(
             house.tell(again),
-            [Action::Left { process: process(1) }],
+            [DoorAction::Left { process: process(1) }],
             "it did not ask twice"
         );
         let (_, actions) = house.asks(None, &join);
@@ -434,12 +442,12 @@ mod tests {
             let (_, actions) = house.asks(None, &Question::Join { wanted: Some(Slot(wanted)) });
             assert_eq!(answer(&actions).verdict, verdict);
         }
-        let left = [Action::Left { process: process(2) }, Action::Close { visitor: guest }];
+        let left = [DoorAction::Left { process: process(2) }, DoorAction::Close { visitor: guest }];
         assert_eq!(house.tell(Input::Gone { visitor: guest }), left);
         assert_eq!(house.tell(Input::Gone { visitor: guest }), [], "once");
         let (process, visitor) = (process(2), guest);
         let too_late = house.tell(Input::Admitted { visitor, process });
-        assert_eq!(too_late, [Action::Left { process }], "it did not wait for that");
+        assert_eq!(too_late, [DoorAction::Left { process }], "it did not wait for that");
     }
 
     #[test]
@@ -451,14 +459,14 @@ mod tests {
             house.dies(2);
             house.membership.keep(BTreeSet::from([Slot(2)]));
             let (guest, actions) = house.asks(None, &join);
-            assert_eq!(actions, [Action::Announce], "the others are made to look");
+            assert_eq!(actions, [DoorAction::Announce], "the others are made to look");
             assert_eq!(house.door.deadline(house.now), Some(house.now + VACANCY_LOOK));
             assert_eq!(house.tell(Input::Tick), [], "it waits on");
             if is_given_up {
                 house.membership.keep(BTreeSet::new());
                 let actions = house.tell(Input::Tick);
                 let is_in =
-                    matches!(actions[..], [Action::Admit { visitor, .. }] if visitor == guest);
+                    matches!(actions[..], [DoorAction::Admit { visitor, .. }] if visitor == guest);
                 assert!(is_in, "{actions:?}");
             } else {
                 house.now += VACANCY_TIME;
@@ -473,13 +481,13 @@ mod tests {
         let mut house = House::new();
         let visitor = Visitor(1_000);
         let came = |uid| Input::Came { visitor, uid, pid: 200, by: None };
-        assert_eq!(house.tell(came(UID + 1)), [Action::Close { visitor }]);
+        assert_eq!(house.tell(came(UID + 1)), [DoorAction::Close { visitor }]);
         let most = SLOTS as usize + VISITORS_BEYOND_SLOTS;
         let crowd: Vec<Visitor> = (0..most).map(|_| house.comes(200, None)).collect();
         assert_eq!(answer(&house.tell(came(UID))).verdict, Verdict::TooMany);
         assert_eq!(
             house.tell(Input::Gone { visitor: crowd[0] }),
-            [Action::Close { visitor: crowd[0] }]
+            [DoorAction::Close { visitor: crowd[0] }]
         );
         assert_eq!(house.tell(came(UID)), [], "there is room again");
         let late = house.now + QUESTION_TIME;
@@ -501,7 +509,7 @@ mod tests {
             bytes[at] = byte;
             bytes
         };
-        let about = Question::Object(about(0, Asked::Open, 1)).encode();
+        let about = Question::Object(about(0, ObjectRequest::Open, 1)).encode();
         let of_no_kind = [&about[..6], &[99], &about[7..]].concat();
         let name_too_long = [&about[..about.len() - 1], &[1, 65], &[b'n'; 65]].concat();
         let name_at = plain.len() - "name".len();
@@ -538,10 +546,10 @@ mod tests {
     #[test]
     fn a_visitor_that_goes_on_talking_is_closed() {
         let mut house = House::new();
-        let (pending, _) = house.asks_about(&about(0, Asked::Make, 0));
-        assert_eq!(house.says(pending, b"more"), [Action::Close { visitor: pending }]);
+        let (pending, _) = house.asks_about(&about(0, ObjectRequest::Make, 0));
+        assert_eq!(house.says(pending, b"more"), [DoorAction::Close { visitor: pending }]);
         let (guest, _) = house.asks(None, &Question::Join { wanted: None });
-        let left = [Action::Left { process: process(2) }, Action::Close { visitor: guest }];
+        let left = [DoorAction::Left { process: process(2) }, DoorAction::Close { visitor: guest }];
         assert_eq!(house.says(guest, b"chatter"), left);
         assert_eq!(house.says(Visitor(1_000), b"nobody"), []);
     }

@@ -58,7 +58,7 @@ pub struct Object {
 
 /// A request about an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Asked {
+pub enum ObjectRequest {
     /// Give a mailbox a name.
     Name,
     /// Find a mailbox by its name.
@@ -75,7 +75,7 @@ pub enum Asked {
     Next,
 }
 
-impl Asked {
+impl ObjectRequest {
     /// All requests.
     pub const ALL: [Self; 7] =
         [Self::Name, Self::Find, Self::Make, Self::Open, Self::Close, Self::Retire, Self::Next];
@@ -85,7 +85,7 @@ impl Asked {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectQuestion {
     /// The request.
-    pub asked: Asked,
+    pub asked: ObjectRequest,
     /// The kind of the object.
     pub kind: ObjectKind,
     /// The asking process.
@@ -113,7 +113,7 @@ pub struct ObjectAnswer {
 
 impl ObjectQuestion {
     /// Creates a question with these fields alone.
-    pub fn new(process: ProcessId, kind: ObjectKind, asked: Asked) -> Self {
+    pub fn new(process: ProcessId, kind: ObjectKind, asked: ObjectRequest) -> Self {
         Self { asked, kind, process, number: 0, bytes: 0, words: [0; 2], name: None }
     }
 

@@ -106,7 +106,7 @@ impl Answer {
 #[cfg(test)]
 mod tests {
     use super::super::name::NAME_BYTES_MAX;
-    use super::super::object::{Asked, Object, ObjectKind};
+    use super::super::object::{Object, ObjectKind, ObjectRequest};
     use super::*;
     use landeck_wire::{Incarnation, SegmentId};
 
@@ -126,7 +126,7 @@ mod tests {
             number: u64::MAX,
             bytes: u64::MAX,
             words: [u64::MAX; 2],
-            ..ObjectQuestion::new(LAST, ObjectKind::Group, Asked::Next).named(&longest())
+            ..ObjectQuestion::new(LAST, ObjectKind::Group, ObjectRequest::Next).named(&longest())
         };
         let nameless = ObjectQuestion { name: None, ..question.clone() };
         for question in [

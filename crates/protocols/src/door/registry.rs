@@ -13,14 +13,14 @@ pub(crate) struct Registry<T> {
     most: usize,
     /// The last number given out.
     last: u64,
-    entries: BTreeMap<u64, Entry<T>>,
+    entries: BTreeMap<u64, GroupEntry<T>>,
     /// The numbers of the objects that have a name.
     numbers: BTreeMap<(ObjectKind, Name), u64>,
 }
 
 /// An object in a registry.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry<T> {
+pub(crate) struct GroupEntry<T> {
     pub(crate) kind: ObjectKind,
     pub(crate) name: Option<Name>,
     pub(crate) object: Object,
@@ -48,12 +48,12 @@ impl<T> Registry<T> {
         let ObjectQuestion { kind, process: owner, bytes, words, name, .. } = question;
         let object = Object { number: self.last, bytes, words, owner, pid };
         self.numbers.extend(name.clone().map(|name| ((kind, name), self.last)));
-        self.entries.insert(self.last, Entry { kind, name, object, beside });
+        self.entries.insert(self.last, GroupEntry { kind, name, object, beside });
         ObjectAnswer::granted(object)
     }
 
     /// Finds the object in question: by its name if that is given, else by its number.
-    pub(crate) fn find(&mut self, question: &ObjectQuestion) -> Option<&mut Entry<T>> {
+    pub(crate) fn find(&mut self, question: &ObjectQuestion) -> Option<&mut GroupEntry<T>> {
         let number = match &question.name {
             Some(name) => *self.numbers.get(&(question.kind, name.clone()))?,
             None => question.number,
@@ -62,7 +62,7 @@ impl<T> Registry<T> {
     }
 
     /// Finds the object of the kind in question with the next number.
-    pub(crate) fn next(&self, question: &ObjectQuestion) -> Option<&Entry<T>> {
+    pub(crate) fn next(&self, question: &ObjectQuestion) -> Option<&GroupEntry<T>> {
         let mut behind = self.entries.range((Bound::Excluded(question.number), Bound::Unbounded));
         behind.find(|(_, entry)| entry.kind == question.kind).map(|(_, entry)| entry)
     }
@@ -82,7 +82,7 @@ impl<T> Registry<T> {
 
     /// Removes the object with this number.
     pub(crate) fn remove(&mut self, number: u64) -> Option<T> {
-        let Entry { kind, name, beside, .. } = self.entries.remove(&number)?;
+        let GroupEntry { kind, name, beside, .. } = self.entries.remove(&number)?;
         if let Some(name) = name {
             self.numbers.remove(&(kind, name));
         }
@@ -90,7 +90,10 @@ impl<T> Registry<T> {
     }
 
     /// Removes all objects that are over; returns what stood beside them.
-    pub(crate) fn remove_all(&mut self, mut is_over: impl FnMut(&mut Entry<T>) -> bool) -> Vec<T> {
+    pub(crate) fn remove_all(
+        &mut self,
+        mut is_over: impl FnMut(&mut GroupEntry<T>) -> bool,
+    ) -> Vec<T> {
         let over = self.entries.iter_mut().filter_map(|(&at, entry)| is_over(entry).then_some(at));
         let over: Vec<u64> = over.collect();
         over.into_iter().filter_map(|number| self.remove(number)).collect()

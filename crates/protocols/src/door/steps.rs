@@ -4,7 +4,7 @@ use landeck_wire::{ProcessId, Slot};
 
 use super::name::Name;
 use super::question::{Answer, Reply};
-use crate::membership::{Presence, Refusal};
+use crate::membership::{LastPresence, Refusal};
 
 /// A connection at the joining socket. The driver numbers them, and uses no number twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -16,12 +16,12 @@ pub struct Listener(pub u64);
 
 /// The memory of an object. The driver numbers it, and uses no number twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Memory(pub u64);
+pub struct MemoryNumber(pub u64);
 
 /// An event for the door.
 #[derive(Clone, Copy, Debug)]
 pub enum Input<'a> {
-    /// A visitor has connected. The answer to its question is an [`Action`] with the same visitor.
+    /// A visitor has connected. The answer to its question is a [`DoorAction`] with the same visitor.
     Came {
         /// The connection.
         visitor: Visitor,
@@ -44,35 +44,35 @@ pub enum Input<'a> {
         /// The connection.
         visitor: Visitor,
     },
-    /// Answers [`Action::Allocate`] and [`Action::Expose`].
+    /// Answers [`DoorAction::Allocate`] and [`DoorAction::Expose`].
     Provided {
         /// The connection whose question needs it.
         visitor: Visitor,
         /// The memory; `None` if it could not be made.
-        memory: Option<Memory>,
+        memory: Option<MemoryNumber>,
     },
-    /// Answers [`Action::Listen`].
+    /// Answers [`DoorAction::Listen`].
     Listening {
         /// The connection whose question needs it.
         visitor: Visitor,
         /// The outcome.
         outcome: Listening,
     },
-    /// Answers [`Action::Look`].
+    /// Answers [`DoorAction::Look`].
     Seen {
         /// The connection whose question needs it.
         visitor: Visitor,
         /// The word that the process of the slot wrote about itself.
-        presence: Presence,
+        presence: LastPresence,
     },
-    /// Answers [`Action::Ask`]: the membership has let the visitor in.
+    /// Answers [`DoorAction::Ask`]: the membership has let the visitor in.
     Admitted {
         /// The connection.
         visitor: Visitor,
         /// The identity of the visitor from now on.
         process: ProcessId,
     },
-    /// Answers [`Action::Ask`]: the membership has not let the visitor in.
+    /// Answers [`DoorAction::Ask`]: the membership has not let the visitor in.
     Refused {
         /// The connection.
         visitor: Visitor,
@@ -102,7 +102,7 @@ pub enum Listening {
 /// An action for the driver, which carries out all in the given order. It forgets a visitor with the action that closes
 /// its connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum DoorAction {
     /// Send an answer, with a descriptor of the memory if there is one, and close the connection.
     Answer {
         /// The connection.
@@ -110,7 +110,7 @@ pub enum Action {
         /// The answer.
         reply: Reply,
         /// The memory.
-        memory: Option<Memory>,
+        memory: Option<MemoryNumber>,
     },
     /// Close a connection without an answer.
     Close {
@@ -182,7 +182,7 @@ pub enum Action {
         visitor: Visitor,
     },
     /// Free memory that has no users any more.
-    Release(Memory),
+    Release(MemoryNumber),
     /// Listen under a name.
     Listen {
         /// The connection whose question needs it.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use landeck_wire::{HostNumber, JobId, ProcessId};
 
 use crate::door::registry::Registry;
-use crate::door::{Asked, ObjectAnswer, ObjectKind, ObjectQuestion, Verdict};
+use crate::door::{ObjectAnswer, ObjectKind, ObjectQuestion, ObjectRequest, Verdict};
 
 /// The most names that a job has at a time.
 pub const JOB_NAMES_MAX: usize = 1 << 16;
@@ -43,12 +43,12 @@ impl NameTable {
         };
         let names = self.jobs.entry(job).or_insert_with(|| Registry::new(JOB_NAMES_MAX, 0));
         match question.asked {
-            Asked::Name if has_name => names.add(question, pid, host),
-            Asked::Find if has_name => match names.find(&question) {
+            ObjectRequest::Name if has_name => names.add(question, pid, host),
+            ObjectRequest::Find if has_name => match names.find(&question) {
                 Some(found) => ObjectAnswer::granted(found.object),
                 None => ObjectAnswer::bare(Verdict::Unknown),
             },
-            Asked::Close if !has_name => names.take_back(&question),
+            ObjectRequest::Close if !has_name => names.take_back(&question),
             _ => ObjectAnswer::bare(Verdict::Senseless),
         }
     }
@@ -91,17 +91,17 @@ mod tests {
     /// Publishes a name for a process; its PID is its slot plus 50.
     fn publish(table: &mut NameTable, (host, slot): (u16, u32), name: &str) -> ObjectAnswer {
         let words = [u64::from(slot), 9];
-        let question = ObjectQuestion { words, ..about(process(host, slot), Asked::Name) };
+        let question = ObjectQuestion { words, ..about(process(host, slot), ObjectRequest::Name) };
         let question = question.named(&Name::new(name).unwrap());
         table.ask(JOB, HostNumber(host), slot + 50, question)
     }
 
-    fn about(process: ProcessId, asked: Asked) -> ObjectQuestion {
+    fn about(process: ProcessId, asked: ObjectRequest) -> ObjectQuestion {
         ObjectQuestion::new(process, ObjectKind::Mailbox, asked)
     }
 
     fn find(table: &mut NameTable, name: &str) -> Option<ProcessId> {
-        let question = about(process(9, 9), Asked::Find).named(&Name::new(name).unwrap());
+        let question = about(process(9, 9), ObjectRequest::Find).named(&Name::new(name).unwrap());
         let answer = table.ask(JOB, HostNumber(9), 59, question);
         match answer.verdict {
             Verdict::Granted => Some(answer.object.owner),
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!((owner, pid, words), (process(1, 0), 50, [0, 9]));
         assert_eq!(publish(&mut table, (1, 0), "a").verdict, Verdict::InUse, "its own");
         assert_eq!(find(&mut table, "a"), Some(process(1, 0)));
-        let question = about(process(1, 5), Asked::Find).named(&Name::new("a").unwrap());
+        let question = about(process(1, 5), ObjectRequest::Find).named(&Name::new("a").unwrap());
         let mut ask = |job, kind| {
             let question = ObjectQuestion { kind, ..question.clone() };
             table.ask(job, HostNumber(1), 55, question).verdict
@@ -140,7 +140,8 @@ mod tests {
         let mut table = NameTable::default();
         let first = number(&publish(&mut table, (1, 0), "a"));
         let withdraw = |table: &mut NameTable, (host, slot), number| {
-            let question = ObjectQuestion { number, ..about(process(host, slot), Asked::Close) };
+            let question =
+                ObjectQuestion { number, ..about(process(host, slot), ObjectRequest::Close) };
             table.ask(JOB, HostNumber(host), slot + 50, question).verdict
         };
         assert_eq!(withdraw(&mut table, (2, 0), first), Verdict::InUse);
@@ -157,13 +158,13 @@ mod tests {
         let nameless = |asked| about(process(1, 0), asked);
         let named = |asked| nameless(asked).named(&Name::new("a").unwrap());
         for question in [
-            ObjectQuestion { kind: ObjectKind::Segment, ..named(Asked::Name) },
-            ObjectQuestion { kind: ObjectKind::Semaphore, ..named(Asked::Find) },
-            nameless(Asked::Name),
-            nameless(Asked::Find),
-            named(Asked::Close),
-            nameless(Asked::Make),
-            named(Asked::Open),
+            ObjectQuestion { kind: ObjectKind::Segment, ..named(ObjectRequest::Name) },
+            ObjectQuestion { kind: ObjectKind::Semaphore, ..named(ObjectRequest::Find) },
+            nameless(ObjectRequest::Name),
+            nameless(ObjectRequest::Find),
+            named(ObjectRequest::Close),
+            nameless(ObjectRequest::Make),
+            named(ObjectRequest::Open),
         ] {
             let answer = table.ask(JOB, HostNumber(1), 50, question);
             assert_eq!(answer, ObjectAnswer::bare(Verdict::Senseless));

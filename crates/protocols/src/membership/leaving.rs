@@ -27,7 +27,7 @@ impl Membership {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{GRACE, NOW, ended, membership};
-    use super::super::{Input, OnFailure, Presence};
+    use super::super::{Input, LastPresence, OnFailure};
     use super::*;
 
     #[test]
@@ -47,7 +47,7 @@ mod tests {
         assert!(!membership.is_alive(first), "what it was a member of before is over");
         assert!(membership.handle(NOW, Input::Returned { slot: Slot(1) }).is_empty());
         membership.handle(NOW, Input::Left { slot: Slot(1) });
-        let failed = membership.handle(NOW, ended(1, 3 << 8, Presence::Finalized));
+        let failed = membership.handle(NOW, ended(1, 3 << 8, LastPresence::Finalized));
         assert!(failed.contains(&Output::SetEnding), "its end counts, also after it has left");
         let asked = membership.handle(NOW, Input::Returned { slot: Slot(2) });
         assert!(asked.is_empty() && membership.record(Slot(2)).incarnation == 1);
@@ -61,7 +61,7 @@ mod tests {
             assert!(!out.contains(&Output::Over));
         }
         for slot in 0..3 {
-            let out = membership.handle(NOW, ended(slot, 0, Presence::Finalized));
+            let out = membership.handle(NOW, ended(slot, 0, LastPresence::Finalized));
             assert_eq!(out.contains(&Output::Over), slot == 2);
             assert_eq!(membership.record(Slot(slot)).state, State::Departed);
         }

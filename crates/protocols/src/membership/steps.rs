@@ -29,7 +29,7 @@ pub enum Input {
         /// The raw wait status; zero if it is not known, as for guests.
         status: i32,
         /// The word that it wrote about itself.
-        presence: Presence,
+        presence: LastPresence,
     },
     /// A process has said goodbye, and runs on.
     Left {
@@ -82,7 +82,7 @@ pub enum Input {
 
 /// How far a process has come with joining and leaving.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Presence {
+pub enum LastPresence {
     /// It never joined.
     NotAttached,
     /// It joined, and has not said goodbye.

@@ -198,7 +198,7 @@ pub struct Joining {
 
 /// A process that waits with a broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct WaitingSender {
     /// The low bits of the place of its [`EntryWord::Hold`].
     pub ticket: u32,
     /// The slot of the process.
@@ -207,7 +207,7 @@ pub struct Held {
     pub incarnation: u32,
 }
 
-impl Held {
+impl WaitingSender {
     /// Whether it belongs to the user of its slot with this incarnation.
     pub const fn is_of(&self, incarnation: u32) -> bool {
         self.incarnation == incarnation & INCARNATION_MASK
@@ -306,7 +306,7 @@ impl Asking {
 
 /// An entry with its details.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub enum GroupEntry {
     /// A mailbox becomes a member.
     Join(Joining),
     /// A process takes the server's seat.

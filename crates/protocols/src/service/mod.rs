@@ -1,6 +1,6 @@
 //! The group service: the state of a named group, as a fold of its log.
 //!
-//! Everything that happens to a group is an [`Entry`] of its log. A process that appends an entry has done what it
+//! Everything that happens to a group is an [`GroupEntry`] of its log. A process that appends an entry has done what it
 //! says; no other process takes part. [`State`] is the result of the entries so far: each process that uses the group
 //! folds them for itself and gets the same result. A log that is kept for ever would need memory for ever. So a state
 //! can be written down ([`State::to_words`]), and processes that come later read it.
@@ -27,7 +27,7 @@ mod entry;
 mod snapshot;
 mod state;
 
-pub use entry::{Ask, Asking, Entry, EntryWord, Held, Joining, Seat, Serving};
+pub use entry::{Ask, Asking, EntryWord, GroupEntry, Joining, Seat, Serving, WaitingSender};
 pub use snapshot::SNAPSHOT_WORDS_MAX;
 pub use state::{Cut, Gone, MemberRecord, Outcome, Phase, Rules, Server, State};
 

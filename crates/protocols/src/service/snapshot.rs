@@ -3,7 +3,7 @@
 //! The reader trusts nothing: words that no state has are refused.
 
 use super::state::{Coming, Cut, MemberRecord, Phase, Server, State};
-use super::{HELD_MAX, Held, MEMBERS_MAX, Rules, Serving};
+use super::{HELD_MAX, MEMBERS_MAX, Rules, Serving, WaitingSender};
 
 const HEAD_WORDS: usize = 18;
 const MEMBER_WORDS: usize = 5;
@@ -88,7 +88,7 @@ impl State {
         for _ in 0..at_most(head[11], HELD_MAX)? {
             let [ticket, who]: [u64; HELD_WORDS] = words.take()?;
             let (slot, incarnation) = (who as u32, (who >> 32) as u32);
-            state.held.push(Held { ticket: ticket as u32, slot, incarnation });
+            state.held.push(WaitingSender { ticket: ticket as u32, slot, incarnation });
         }
         for cut in &mut state.cuts {
             let [number, view, members]: [u64; CUT_WORDS] = words.take()?;
@@ -147,13 +147,13 @@ impl Reader<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Entry, EntryWord, Joining};
+    use super::super::{EntryWord, GroupEntry, Joining};
     use super::*;
 
     fn busy() -> State {
         let mut state = State::new(Rules { minimum: 2, is_persistent: true });
         for slot in 0..4 {
-            state.apply(Entry::Join(Joining { slot, incarnation: 3, context: 9, place: 64 }));
+            state.apply(GroupEntry::Join(Joining { slot, incarnation: 3, context: 9, place: 64 }));
         }
         for entry in [
             EntryWord::Sync(state.members[0].seat()),
@@ -161,14 +161,14 @@ mod tests {
             EntryWord::Died(state.members[1].seat()),
             EntryWord::Cut { number: 2 },
         ] {
-            state.apply(Entry::Plain(entry));
+            state.apply(GroupEntry::Plain(entry));
         }
-        state.apply(Entry::Plain(EntryWord::Hold { slot: 7, incarnation: 8 }));
-        state.apply(Entry::Plain(EntryWord::Broadcast { cell: 3, was_held: false, by: 0 }));
+        state.apply(GroupEntry::Plain(EntryWord::Hold { slot: 7, incarnation: 8 }));
+        state.apply(GroupEntry::Plain(EntryWord::Broadcast { cell: 3, was_held: false, by: 0 }));
         let who = Serving { slot: 3, incarnation: 7, context: u32::MAX };
-        state.apply(Entry::Serve(who));
-        state.apply(Entry::Plain(EntryWord::Vacate { epoch: 1 }));
-        state.apply(Entry::Serve(who));
+        state.apply(GroupEntry::Serve(who));
+        state.apply(GroupEntry::Plain(EntryWord::Vacate { epoch: 1 }));
+        state.apply(GroupEntry::Serve(who));
         state
     }
 

@@ -1,6 +1,6 @@
 //! The state of a group after some entries of its log.
 
-use super::entry::{Ask, Entry, EntryWord, Held, Joining, Seat, Serving};
+use super::entry::{Ask, EntryWord, GroupEntry, Joining, Seat, Serving, WaitingSender};
 use super::{HELD_MAX, MEMBERS_MAX};
 
 /// The properties that are fixed when a group is created.
@@ -150,7 +150,7 @@ pub struct State {
     /// `died_last` is that of the last complete round.
     pub(super) died: Option<u32>,
     pub(super) died_last: Option<u32>,
-    pub(super) held: Vec<Held>,
+    pub(super) held: Vec<WaitingSender>,
     pub(super) cuts_made: u64,
     /// The last two cuts that changed something, the older one first.
     pub(super) cuts: [Cut; 2],
@@ -241,7 +241,7 @@ impl State {
     }
 
     /// The processes that wait with a broadcast.
-    pub fn held(&self) -> &[Held] {
+    pub fn held(&self) -> &[WaitingSender] {
         &self.held
     }
 
@@ -304,14 +304,14 @@ impl State {
     }
 
     /// Folds the next entry.
-    pub fn apply(&mut self, entry: Entry) -> Outcome {
+    pub fn apply(&mut self, entry: GroupEntry) -> Outcome {
         let at = self.position;
         self.position += 1;
         match entry {
-            Entry::Join(joining) => self.join(joining, at),
-            Entry::Serve(who) => self.serve(who),
-            Entry::Asked(_, by) if !self.is_served(by) => Outcome::Stale,
-            Entry::Asked(asking, _) => match asking.what {
+            GroupEntry::Join(joining) => self.join(joining, at),
+            GroupEntry::Serve(who) => self.serve(who),
+            GroupEntry::Asked(_, by) if !self.is_served(by) => Outcome::Stale,
+            GroupEntry::Asked(asking, _) => match asking.what {
                 Ask::Join { context, place } => {
                     let (slot, incarnation) = (asking.slot, asking.incarnation);
                     self.join(Joining { slot, incarnation, context, place }, at)
@@ -321,7 +321,7 @@ impl State {
                 Ask::Destroy => self.destroy(),
                 Ask::Entry(word) => self.apply_plain(word, at),
             },
-            Entry::Plain(word) => self.apply_plain(word, at),
+            GroupEntry::Plain(word) => self.apply_plain(word, at),
         }
     }
 
@@ -459,7 +459,7 @@ impl State {
             return Outcome::Full;
         }
         let ticket = EntryWord::low_bits(at);
-        self.held.push(Held { ticket, slot, incarnation });
+        self.held.push(WaitingSender { ticket, slot, incarnation });
         Outcome::Held(ticket)
     }
 
@@ -554,8 +554,8 @@ mod tests {
         State::new(Rules { minimum, is_persistent: false })
     }
 
-    fn joining(slot: u32) -> Entry {
-        Entry::Join(Joining { slot, incarnation: 1, context: slot + 100, place: 64 })
+    fn joining(slot: u32) -> GroupEntry {
+        GroupEntry::Join(Joining { slot, incarnation: 1, context: slot + 100, place: 64 })
     }
 
     fn seat(state: &State, id: u32) -> Seat {
@@ -571,7 +571,7 @@ mod tests {
     }
 
     fn plain(state: &mut State, word: EntryWord) -> Outcome {
-        state.apply(Entry::Plain(word))
+        state.apply(GroupEntry::Plain(word))
     }
 
     fn sync(state: &mut State, id: u32) -> Outcome {
@@ -579,11 +579,11 @@ mod tests {
         plain(state, word)
     }
 
-    const MESSAGE: Entry = message(false);
-    const HOLD: Entry = Entry::Plain(EntryWord::Hold { slot: 5, incarnation: 1 });
+    const MESSAGE: GroupEntry = message(false);
+    const HOLD: GroupEntry = GroupEntry::Plain(EntryWord::Hold { slot: 5, incarnation: 1 });
 
-    const fn message(was_held: bool) -> Entry {
-        Entry::Plain(EntryWord::Broadcast { cell: 0, was_held, by: 0 })
+    const fn message(was_held: bool) -> GroupEntry {
+        GroupEntry::Plain(EntryWord::Broadcast { cell: 0, was_held, by: 0 })
     }
 
     #[test]
@@ -788,7 +788,7 @@ mod tests {
     #[test]
     fn the_seat_has_one_server_and_each_has_another_epoch() {
         let mut state = with(0, 1);
-        let serving = |slot| Entry::Serve(Serving { slot, incarnation: 1, context: 3 });
+        let serving = |slot| GroupEntry::Serve(Serving { slot, incarnation: 1, context: 3 });
         assert_eq!(state.apply(serving(4)), Outcome::Seated(1));
         assert_eq!(state.apply(serving(5)), Outcome::Nothing, "it is taken");
         state.apply(MESSAGE);
@@ -804,7 +804,7 @@ mod tests {
     #[test]
     fn entries_of_a_server_after_its_seat_was_taken_change_nothing() {
         let mut state = with(1, 2);
-        let serving = |slot| Entry::Serve(Serving { slot, incarnation: 1, context: 3 });
+        let serving = |slot| GroupEntry::Serve(Serving { slot, incarnation: 1, context: 3 });
         let sync = Ask::Sync(seat(&state, 0));
         let asked = Asking { slot: 0, incarnation: 1, number: 1, what: sync };
         let message = |by| EntryWord::Broadcast { cell: 0, was_held: false, by };
@@ -813,12 +813,12 @@ mod tests {
         state.apply(serving(4));
         assert_eq!(plain(&mut state, message(marks[0])), Outcome::Broadcast(0));
         plain(&mut state, EntryWord::Vacate { epoch: 1 });
-        assert_eq!(state.apply(Entry::Asked(asked, marks[0])), Outcome::Stale);
+        assert_eq!(state.apply(GroupEntry::Asked(asked, marks[0])), Outcome::Stale);
         state.apply(serving(5));
-        assert_eq!(state.apply(Entry::Asked(asked, marks[0])), Outcome::Stale);
+        assert_eq!(state.apply(GroupEntry::Asked(asked, marks[0])), Outcome::Stale);
         assert_eq!(plain(&mut state, message(marks[0])), Outcome::Stale);
         assert_eq!((state.broadcasts(), state.is_syncing()), (1, false));
-        assert_eq!(state.apply(Entry::Asked(asked, marks[1])), Outcome::Come(0));
+        assert_eq!(state.apply(GroupEntry::Asked(asked, marks[1])), Outcome::Come(0));
         assert_eq!(plain(&mut state, message(marks[1])), Outcome::Broadcast(1));
         assert_eq!(plain(&mut state, message(0)), Outcome::Broadcast(2), "by nobody's server");
     }
@@ -826,10 +826,10 @@ mod tests {
     #[test]
     fn a_request_to_the_server_has_the_effect_of_the_clients_own_call() {
         let mut state = with(1, 2);
-        state.apply(Entry::Serve(Serving { slot: 4, incarnation: 1, context: 3 }));
+        state.apply(GroupEntry::Serve(Serving { slot: 4, incarnation: 1, context: 3 }));
         let seats = [0, 1].map(|id| seat(&state, id));
         let asking = |what| Asking { slot: 9, incarnation: 1, number: 1, what };
-        let mut ask = |what| state.apply(Entry::Asked(asking(what), EntryWord::mark_of(1)));
+        let mut ask = |what| state.apply(GroupEntry::Asked(asking(what), EntryWord::mark_of(1)));
         assert_eq!(ask(Ask::Join { context: 1, place: 8 }), Outcome::Joined(2));
         assert_eq!(ask(Ask::Sync(seats[0])), Outcome::Come(0));
         let leave = Ask::Leave { seat: seats[1], kept: 0 };

@@ -6,7 +6,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 
 use super::quantity::{Count, Rate, Size, Span};
-use super::{Host, Level, Network, Platform, SharedProcessors};
+use super::{Host, Level, Platform, SharedProcessors, SimulatedNetwork};
 
 /// Errors of a platform file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -245,7 +245,7 @@ impl Text<'_> {
         table: &NetworkTable,
         levels: &[Spanned<LevelTable>],
         links: &[Spanned<LinkTable>],
-    ) -> Result<Network, PlatformError> {
+    ) -> Result<SimulatedNetwork, PlatformError> {
         let hosts = self.count("hosts", &table.hosts)?;
         let links = self.links(hosts, table, links)?;
         let levels: Vec<Level> = levels
@@ -268,7 +268,7 @@ impl Text<'_> {
             }),
             None => None,
         };
-        Ok(Network {
+        Ok(SimulatedNetwork {
             hosts,
             overhead_ps: table.overhead.0,
             latency_ps: table.latency.0,

@@ -56,7 +56,7 @@ pub struct Platform {
     /// The cost parameters of each host.
     pub host: Host,
     /// The network; none on a single host.
-    pub network: Option<Network>,
+    pub network: Option<SimulatedNetwork>,
 }
 
 /// One host.
@@ -72,7 +72,7 @@ pub struct Host {
 
 /// The network between hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Network {
+pub struct SimulatedNetwork {
     /// The number of hosts.
     pub hosts: u32,
     /// How long a processor is busy with each message that it sends or receives.

@@ -26,7 +26,7 @@ use crate::near::Near;
 use crate::network::{Transit, Wires};
 use crate::platform::{Host, bytes_ps};
 use crate::processors::{Processors, Turn};
-use crate::report::{Progress, Report};
+use crate::report::{SimulationProgress, SimulationReport};
 use crate::setting::Setting;
 use crate::stages::{Spans, Stages};
 use crate::time::{Events, Time};
@@ -284,7 +284,7 @@ impl World {
     }
 
     /// Runs until no event is left.
-    pub(crate) fn run(&mut self, mut tell: impl FnMut(Progress)) {
+    pub(crate) fn run(&mut self, mut tell: impl FnMut(SimulationProgress)) {
         while let Some((now, event)) = self.events.pop() {
             self.happened += 1;
             if self.happened.is_multiple_of(EVENTS_BETWEEN_NEWS) {
@@ -294,8 +294,8 @@ impl World {
         }
     }
 
-    pub(crate) fn report(self) -> Report {
-        Report {
+    pub(crate) fn report(self) -> SimulationReport {
+        SimulationReport {
             spans_ps: self.spans.lengths_ps(),
             calls: self.stages.calls(),
             outcomes: self.outcomes(),

@@ -1,11 +1,11 @@
 //! The outcomes of a run with deaths, as text.
 
-use landeck_simulator::{Death, Outcome, Report, Time};
+use landeck_simulator::{Death, Outcome, SimulationReport, Time};
 
 use super::table::thousands;
 
 /// Lists the deaths and the outcomes of all members. Neighbours with equal outcomes share a line.
-pub(crate) fn text(heading: &str, deaths: &[Death], report: &Report) -> String {
+pub(crate) fn text(heading: &str, deaths: &[Death], report: &SimulationReport) -> String {
     let done = report.outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Done(_))).count();
     let all = report.outcomes.len();
     let mut text = format!("{heading}: ");
@@ -65,7 +65,7 @@ fn when(outcome: &Outcome) -> Option<Time> {
 }
 
 /// When the failed members heard of the death.
-fn heard(report: &Report) -> String {
+fn heard(report: &SimulationReport) -> String {
     let times = report.outcomes.iter().filter_map(|outcome| match outcome {
         Outcome::Failed { heard, .. } => Some(*heard),
         _ => None,

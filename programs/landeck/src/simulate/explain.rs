@@ -1,9 +1,9 @@
 //! The critical path of one run, as text.
 
-use landeck_simulator::{Report, Time, What};
+use landeck_simulator::{SimulationReport, Time, What};
 
 /// Lists the critical path of a run and sums up its time by kind.
-pub(crate) fn text(heading: &str, report: &Report) -> String {
+pub(crate) fn text(heading: &str, report: &SimulationReport) -> String {
     let path = report.history.critical_path();
     let mut text = format!(
         "{heading}: {}, {} messages, {} B of data.\nThe critical path:\n{:>12}  {:>10}\n",

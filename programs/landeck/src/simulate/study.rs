@@ -3,7 +3,7 @@
 use landeck_collectives::architecture::Butterfly;
 use landeck_collectives::{Group, Operation, Preset, Task, Way};
 use landeck_simulator::{
-    Calls, Faults, Placement, Platform, Progress, Setting, SimulationError, Work, run,
+    Calls, Faults, Placement, Platform, Setting, SimulationError, SimulationProgress, Work, run,
 };
 
 use super::meter::Meter;
@@ -174,7 +174,7 @@ impl Ground<'_> {
                 calls,
                 ..Setting::new(self.platform, &faults)
             };
-            let mut tell = |Progress { done, all }| {
+            let mut tell = |SimulationProgress { done, all }| {
                 meter.within(u64::from(launch) * all + done, u64::from(launches) * all, &what);
             };
             let report = run(&work, &setting, &mut tell)?;

@@ -1,6 +1,6 @@
 //! The execution of steps at the board, with symbolic contents.
 
-use super::super::fault::Fault;
+use super::super::fault::PlanFault;
 use super::super::values::{NOTHING, Value};
 use super::Run;
 use crate::plan::{Action, Cells, Plan, Readers, Store};
@@ -68,18 +68,18 @@ impl Board {
 }
 
 /// Tries a step of a member at the board; returns whether it is complete. If not, it waits for others.
-pub(super) fn try_step(run: &mut Run<'_>, member: u32, step: u32) -> Result<bool, Fault> {
+pub(super) fn try_step(run: &mut Run<'_>, member: u32, step: u32) -> Result<bool, PlanFault> {
     let plan = &run.plans[member as usize];
     let action = &plan.steps[step as usize].action;
     let visits = run.boards.iter().filter(|board| board.deposit_of(member).is_some()).count();
     let is_deposit = action.comes();
     if is_deposit && visits > 0 && plan.board.is_empty() {
-        return Err(Fault::DepositsTwice { member, step });
+        return Err(PlanFault::DepositsTwice { member, step });
     }
     let visit = if is_deposit { visits } else { visits.wrapping_sub(1) };
     let of_visit = |board: &Board| board.visit as usize == visit && board.place(member).is_some();
     let Some(board) = run.boards.iter().position(of_visit) else {
-        return Err(Fault::NoDeposit { member, step });
+        return Err(PlanFault::NoDeposit { member, step });
     };
     let here = Here { member, step, board };
     match action {
@@ -130,7 +130,12 @@ struct Here {
 }
 
 impl Here {
-    fn deposit(self, run: &mut Run<'_>, cells: Cells, except: Option<u32>) -> Result<bool, Fault> {
+    fn deposit(
+        self,
+        run: &mut Run<'_>,
+        cells: Cells,
+        except: Option<u32>,
+    ) -> Result<bool, PlanFault> {
         let mut values = Vec::new();
         for block in cells.blocks() {
             if except == Some(block) {
@@ -156,7 +161,7 @@ impl Here {
         deposited: Cells,
         into: Cells,
         resolved: bool,
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool, PlanFault> {
         let board = &run.boards[self.board];
         if board.place(from).is_none() {
             return Err(self.not_offered(from, into.first));
@@ -193,7 +198,7 @@ impl Here {
         members: u32,
         deposited: Cells,
         into: Cells,
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool, PlanFault> {
         let board = &run.boards[self.board];
         let Some(first) = board.members.get(..members as usize) else {
             return Err(self.not_offered(members, into.first));
@@ -212,7 +217,7 @@ impl Here {
         Ok(true)
     }
 
-    fn resolve(self, run: &mut Run<'_>, deposited: Cells, block: u32) -> Result<bool, Fault> {
+    fn resolve(self, run: &mut Run<'_>, deposited: Cells, block: u32) -> Result<bool, PlanFault> {
         if !run.boards[self.board].is_complete() {
             return Ok(false);
         }
@@ -235,7 +240,7 @@ impl Here {
         Ok(true)
     }
 
-    fn together(self, run: &mut Run<'_>, deposited: Cells) -> Result<bool, Fault> {
+    fn together(self, run: &mut Run<'_>, deposited: Cells) -> Result<bool, PlanFault> {
         if !run.boards[self.board].is_complete() {
             return Ok(false);
         }
@@ -253,7 +258,7 @@ impl Here {
         Ok(true)
     }
 
-    fn take_result(self, run: &mut Run<'_>, into: Cells) -> Result<bool, Fault> {
+    fn take_result(self, run: &mut Run<'_>, into: Cells) -> Result<bool, PlanFault> {
         let Some(result) = run.boards[self.board].result.clone() else { return Ok(false) };
         let mut values = Vec::new();
         for block in into.blocks() {
@@ -275,7 +280,7 @@ impl Here {
         deposited: Cells,
         own: Option<Cells>,
         block: u32,
-    ) -> Result<Value, Fault> {
+    ) -> Result<Value, PlanFault> {
         let mut all = Vec::new();
         for place in 0..members as usize {
             let other = run.boards[self.board].members[place];
@@ -296,18 +301,18 @@ impl Here {
         let Self { member, step, .. } = self;
         run.values
             .canonical(0..members, &|other| all[other as usize])
-            .map_err(|contributor| Fault::CountedTwice { member, step, contributor })
+            .map_err(|contributor| PlanFault::CountedTwice { member, step, contributor })
     }
 
-    fn agree(self, from: u32, deposit: &Deposit, awaited: Cells) -> Result<(), Fault> {
+    fn agree(self, from: u32, deposit: &Deposit, awaited: Cells) -> Result<(), PlanFault> {
         if deposit.cells.blocks() == awaited.blocks() {
             return Ok(());
         }
         let Self { member, step, .. } = self;
-        Err(Fault::OtherDeposit { member, step, from, deposited: deposit.cells, awaited })
+        Err(PlanFault::OtherDeposit { member, step, from, deposited: deposit.cells, awaited })
     }
 
-    fn not_offered(self, from: u32, block: u32) -> Fault {
-        Fault::NotOffered { member: self.member, step: self.step, from, block }
+    fn not_offered(self, from: u32, block: u32) -> PlanFault {
+        PlanFault::NotOffered { member: self.member, step: self.step, from, block }
     }
 }

@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use landeck_protocols::door::{Asked, Name, ObjectAnswer, ObjectKind, ObjectQuestion, Verdict};
+use landeck_protocols::door::{
+    Name, ObjectAnswer, ObjectKind, ObjectQuestion, ObjectRequest, Verdict,
+};
 use landeck_protocols::hosts::NameTable;
 use landeck_wire::{HostNumber, Incarnation, JobId, ProcessId, SegmentId, Slot};
 
@@ -97,7 +99,7 @@ fn host_of(process: ProcessId) -> HostNumber {
     HostNumber(process.segment.0 as u16)
 }
 
-fn about(process: ProcessId, asked: Asked) -> ObjectQuestion {
+fn about(process: ProcessId, asked: ObjectRequest) -> ObjectQuestion {
     ObjectQuestion::new(process, ObjectKind::Mailbox, asked)
 }
 
@@ -204,13 +206,15 @@ impl World {
         let Some(one) = self.processes.get_mut(&process).filter(|one| !one.waits) else { return };
         let question = match choice {
             0..4 => {
-                let question = about(process, Asked::Name).named(&name);
+                let question = about(process, ObjectRequest::Name).named(&name);
                 ObjectQuestion { words: [choice, 0], ..question }
             }
-            4..7 => about(process, Asked::Find).named(&name),
+            4..7 => about(process, ObjectRequest::Find).named(&name),
             // From now on it counts on the name no more.
             _ => match one.owned.pop_first() {
-                Some((_, number)) => ObjectQuestion { number, ..about(process, Asked::Close) },
+                Some((_, number)) => {
+                    ObjectQuestion { number, ..about(process, ObjectRequest::Close) }
+                }
                 None => return,
             },
         };
@@ -227,7 +231,7 @@ impl World {
         let Some(one) = self.processes.get_mut(&process) else { return Ok(()) };
         one.waits = false;
         match (question.asked, question.name, answer.verdict) {
-            (Asked::Name, Some(name), Verdict::Granted) => {
+            (ObjectRequest::Name, Some(name), Verdict::Granted) => {
                 one.owned.insert(name.clone(), found.number);
                 self.given += 1;
                 let holders = self.processes.iter().filter(|(process, _)| self.is_there(**process));
@@ -236,23 +240,23 @@ impl World {
                     format!("{name:?} has {owners} owners")
                 })
             }
-            (Asked::Name, _, Verdict::InUse) => {
+            (ObjectRequest::Name, _, Verdict::InUse) => {
                 self.taken += 1;
                 let was_free = one.was_free.contains(&found.number);
                 ensure(!was_free, "a name that is over blocks nobody", || format!("{found:?}"))
             }
-            (Asked::Find, _, Verdict::Granted) => {
+            (ObjectRequest::Find, _, Verdict::Granted) => {
                 let was_over = one.was_free.contains(&found.number);
                 ensure(!was_over, "no name is found that was over", || format!("{found:?}"))
             }
-            (Asked::Find, Some(name), Verdict::Unknown) => {
+            (ObjectRequest::Find, Some(name), Verdict::Unknown) => {
                 let stands = one.stood.intersection(&still).copied().collect::<BTreeSet<u64>>();
                 let mut owners = self.processes.values();
                 let missed = owners
                     .any(|one| one.owned.get(&name).is_some_and(|number| stands.contains(number)));
                 ensure(!missed, "a name that stands is found", || format!("{name:?}"))
             }
-            (Asked::Close, None, Verdict::Granted) => {
+            (ObjectRequest::Close, None, Verdict::Granted) => {
                 self.over.insert(question.number);
                 Ok(())
             }
@@ -265,7 +269,7 @@ impl World {
         let asking =
             ProcessId { segment: SegmentId(0), slot: Slot(99), incarnation: Incarnation(1) };
         for name in (0..NAMES).map(name_of) {
-            let question = about(asking, Asked::Find).named(&name);
+            let question = about(asking, ObjectRequest::Find).named(&name);
             let answer = self.table.ask(JOB, HostNumber(0), 99, question);
             let found = (answer.verdict == Verdict::Granted)
                 .then_some((answer.object.owner, answer.object.number));

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use landeck::layout::{ArrayError, Axis, Distribution, Layout, Order, Section};
+use landeck::layout::{ArrayError, ArrayOrder, Axis, Distribution, Layout, Section};
 use landeck_c_boundary::pointer;
 
 use super::creation::{finish, numbers, old_type};
@@ -119,10 +119,10 @@ fn at_least(least: i64, argument: &str, index: usize, number: i64) -> Result<u64
     })
 }
 
-fn order_of(order: c_int) -> Result<Order, Mistake> {
+fn order_of(order: c_int) -> Result<ArrayOrder, Mistake> {
     match order {
-        ORDER_C => Ok(Order::LastFastest),
-        ORDER_FORTRAN => Ok(Order::FirstFastest),
+        ORDER_C => Ok(ArrayOrder::LastFastest),
+        ORDER_FORTRAN => Ok(ArrayOrder::FirstFastest),
         _ => Err(Mistake::new(
             ERR_ARG,
             format_args!("order is {order}; pass MPI_ORDER_C or MPI_ORDER_FORTRAN"),

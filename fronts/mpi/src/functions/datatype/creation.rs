@@ -4,7 +4,7 @@
 use std::ffi::c_int;
 use std::sync::Arc;
 
-use landeck::layout::{Block, Bounds, Layout, LayoutError, Member};
+use landeck::layout::{Bounds, Layout, LayoutBlock, LayoutError, Member};
 use landeck_c_boundary::{pointer, room};
 
 use crate::abi::{
@@ -143,7 +143,7 @@ pub(crate) unsafe fn type_indexed(
         (lengths, numbers("array_of_displacements", array_of_displacements, length)?)
     };
     let blocks = offsets.iter().zip(&lengths).map(|(offset, length)| {
-        Ok(Block { offset: in_bytes(*offset, old)?, count: *length as u64 })
+        Ok(LayoutBlock { offset: in_bytes(*offset, old)?, count: *length as u64 })
     });
     let layout = listed(blocks, old)?;
     let contents = Contents::of(COMBINER_INDEXED, array_of_blocklengths.is_wide());
@@ -170,7 +170,7 @@ pub(crate) unsafe fn type_create_hindexed(
     };
     let blocks = offsets.iter().zip(&lengths);
     let blocks =
-        blocks.map(|(offset, length)| Ok(Block { offset: *offset, count: *length as u64 }));
+        blocks.map(|(offset, length)| Ok(LayoutBlock { offset: *offset, count: *length as u64 }));
     let layout = listed(blocks, old)?;
     let contents = Contents::of(COMBINER_HINDEXED, array_of_blocklengths.is_wide());
     let contents = contents.numbers(&[count]).numbers(&lengths).offsets(&offsets);
@@ -191,8 +191,9 @@ pub(crate) unsafe fn type_create_indexed_block(
     let block = count_of("blocklength", blocklength)?;
     // SAFETY: the program has so many there.
     let offsets = unsafe { numbers("array_of_displacements", array_of_displacements, length)? };
-    let blocks =
-        offsets.iter().map(|offset| Ok(Block { offset: in_bytes(*offset, old)?, count: block }));
+    let blocks = offsets
+        .iter()
+        .map(|offset| Ok(LayoutBlock { offset: in_bytes(*offset, old)?, count: block }));
     let layout = listed(blocks, old)?;
     let contents = Contents::of(COMBINER_INDEXED_BLOCK, array_of_displacements.is_wide());
     let contents = contents.numbers(&[count, blocklength]).numbers(&offsets);
@@ -238,7 +239,7 @@ unsafe fn hindexed_block(
     let displacements = Counts::wide(displacements);
     // SAFETY: the program has so many there.
     let offsets = unsafe { numbers("array_of_displacements", displacements, length)? };
-    let blocks = offsets.iter().map(|offset| Ok(Block { offset: *offset, count: block }));
+    let blocks = offsets.iter().map(|offset| Ok(LayoutBlock { offset: *offset, count: block }));
     let layout = listed(blocks, old)?;
     let contents = Contents::of(COMBINER_HINDEXED_BLOCK, is_large);
     let contents = contents.numbers(&[count, blocklength]).offsets(&offsets);
@@ -399,9 +400,9 @@ fn rows(count: i64, block: i64, stride_bytes: i64, old: &Datatype) -> Result<Lay
 }
 
 fn listed(
-    blocks: impl Iterator<Item = Result<Block, Mistake>>,
+    blocks: impl Iterator<Item = Result<LayoutBlock, Mistake>>,
     old: &Datatype,
 ) -> Result<Layout, Mistake> {
-    let blocks: Vec<Block> = blocks.collect::<Result<_, _>>()?;
+    let blocks: Vec<LayoutBlock> = blocks.collect::<Result<_, _>>()?;
     Layout::indexed(&blocks, &old.layout).map_err(unfit)
 }
