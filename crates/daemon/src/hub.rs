@@ -12,7 +12,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use landeck_host::signals::CaughtSignals;
 use landeck_joining::peer;
-use landeck_launch::hosts_wish::PortRange;
+use landeck_launch::hosts_options::PortRange;
 use landeck_protocols::hosts::{HostEnd, HostTiming, Lease, NameTable};
 use landeck_trust::{JoinTokens, KeyPair};
 use landeck_wire::preamble::Purpose;

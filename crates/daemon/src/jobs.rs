@@ -6,7 +6,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use landeck_launch::guardian::GuardianError;
 use landeck_launch::guardian::server;
 pub(crate) use landeck_launch::guardian::server::GuardianServer;
-use landeck_launch::hosts_wish::PortRange;
+use landeck_launch::hosts_options::PortRange;
 use landeck_launch::messages::{PartEvent, PartRefusal};
 use landeck_launch::part::{DescriptorWatch, HostPart, check};
 use landeck_launch::request::LaunchError;

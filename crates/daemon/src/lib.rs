@@ -26,7 +26,7 @@ use ipnet::IpNet;
 use landeck_host::say;
 use landeck_host::signals::CaughtSignals;
 use landeck_joining::inherited;
-use landeck_launch::hosts_wish::PortRange;
+use landeck_launch::hosts_options::PortRange;
 use landeck_trust::{JoinToken, KeyHash};
 use landeck_wire::word::HostEntry;
 use landeck_wire::{HostIncarnation, HostNumber, MachineId};

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use landeck_launch::hosts_wish::PortRange;
+use landeck_launch::hosts_options::PortRange;
 use landeck_wire::preamble::{CHALLENGE_BYTES, PREAMBLE_BYTES, Preamble, PreambleError};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;

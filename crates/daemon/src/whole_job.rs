@@ -8,13 +8,13 @@ use std::os::fd::OwnedFd;
 use landeck_host::message_stream::MessageStream;
 use landeck_host::report::ProcessFailure;
 use landeck_host::say;
+use landeck_launch::events::Happened;
 use landeck_launch::guardian::OnFailure;
 use landeck_launch::messages::{
     ArbiterReport, MachineOptions, PartCommand, PartEvent, PartRefusal, ToArbiter,
 };
 use landeck_launch::request::LAUNCHER_FAILED;
 use landeck_launch::spec::JobSpec;
-use landeck_launch::witness::Happened;
 use landeck_protocols::hosts::measuring::HOSTS_MAX;
 use landeck_wire::word::WordContent;
 use landeck_wire::{HostNumber, JobId};

@@ -4,11 +4,12 @@
 //! outgrows the file size limit raises a signal. Only the address space of the shared heaps shrinks to fit, since that
 //! does no harm. Anything else is an error that names the limit. The number of processes is never changed.
 
-use crate::memory_groups::MemoryGroups;
-use crate::report::{size, thousands};
 use landeck_memory::SegmentPlan;
 use landeck_memory::plan::{GUESTS, SLOTS_MAX};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::memory_groups::MemoryGroups;
+use crate::report::{size, thousands};
 
 /// The limits that matter to a job; `None` means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

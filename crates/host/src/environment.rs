@@ -12,10 +12,12 @@
 //! `LANDECK_RESTART`, the number of the restart. `LANDECK_STDOUT` says which file the launcher gave a process as its
 //! standard output.
 
-use crate::standard_output;
-use serde::{Deserialize, Serialize};
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use serde::{Deserialize, Serialize};
+
+use crate::standard_output;
 
 /// A variable that the user chose for the processes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,9 +1,10 @@
 //! Files and directories that a user names. They may be anything, even endless.
 
-use crate::report::size;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
+
+use crate::report::size;
 
 /// Reads a whole file of no more than `bytes_max` bytes.
 ///

@@ -19,4 +19,3 @@ pub mod signals;
 pub mod standard_output;
 pub mod start_signals;
 pub mod topology;
-pub mod twin;

@@ -1,9 +1,10 @@
 //! Decides which process runs where: a pure function of the request and the topology.
 
-use crate::cpu_set::CpuSet;
-use crate::topology::{CpuLevel, Topology};
 use std::fmt;
 use std::str::FromStr;
+
+use crate::cpu_set::CpuSet;
+use crate::topology::{CpuLevel, Topology};
 
 /// How processes are distributed: over which objects, and how many cores each gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

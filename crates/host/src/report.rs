@@ -3,12 +3,14 @@
 //! A failure report names the process, where it ran, how and when it failed, its last words, and what became of the
 //! others. All functions here produce text only.
 
-use crate::signals;
+use std::time::Duration;
+
 use landeck_memory::{Counters, Operation, SlotRecord, WaitRecord};
 use landeck_protocols::restarts::Restart;
 use landeck_wire::ContextId;
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
+
+use crate::signals;
 
 /// A process of a job, as reports name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,9 +4,10 @@
 //! names a directory to read instead of `/sys/devices/system`: a copy of another machine's, to see how processes would
 //! be placed there.
 
+use std::path::{Path, PathBuf};
+
 use crate::cpu_set::CpuSet;
 use crate::file::read_text_within;
-use std::path::{Path, PathBuf};
 
 /// The variable that names another machine's copy of `/sys/devices/system`.
 pub const VARIABLE: &str = "LANDECK_TOPOLOGY";

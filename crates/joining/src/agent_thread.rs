@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use landeck_host::process;
 use landeck_memory::Segment;
 use landeck_protocols::membership::{Input, MembershipPlan, OnFailure};
 use landeck_wire::{SegmentId, Slot};
@@ -12,7 +13,6 @@ use rustix::event::epoll::EventFlags;
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::agent::{Agent, presence_of};
-use landeck_host::process;
 
 /// An agent that runs in a thread of this process. Dropping this ends the agent, and with it the job for the other
 /// processes.

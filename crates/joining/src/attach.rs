@@ -19,6 +19,10 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use landeck_host::budget::{self, BudgetError, Limits};
+use landeck_host::environment::own_text;
+use landeck_host::memory_groups::MemoryGroups;
+use landeck_host::say::quoted;
 use landeck_memory::plan::SETTINGS_WORDS;
 use landeck_memory::system::now_ns;
 use landeck_memory::{
@@ -32,15 +36,11 @@ use crate::claim::{self, ClaimError};
 use crate::death_notice;
 use crate::foreign::{Foreign, ForeignError};
 use crate::inherited::{self, InheritError};
+use crate::liveness::LivenessConnection;
 use crate::observe::{self, FindError};
 use crate::pmi;
 use crate::pmix;
 use crate::socket::{self, AGENT_TIME, ExchangeError, JoinError, Joined, Verdict};
-use crate::tie::Tie;
-use landeck_host::budget::{self, BudgetError, Limits};
-use landeck_host::environment::own_text;
-use landeck_host::memory_groups::MemoryGroups;
-use landeck_host::say::quoted;
 
 /// How long an agent may take to answer the processes that start with it, which all come at once.
 const START_TIME: Duration = Duration::from_secs(30);
@@ -68,7 +68,7 @@ pub struct Attachment {
     /// The agent was told that this process has left.
     has_told: AtomicBool,
     /// The connection to the agent, if this process came over the socket.
-    tie: Option<Tie>,
+    tie: Option<LivenessConnection>,
     /// The connection by which the agent watches this process, if this is not the process that the launcher started.
     /// Closed with the rest.
     _watched_by: Option<OwnedFd>,
@@ -221,7 +221,7 @@ pub enum AttachError {
     Agent(#[from] AgentError),
     /// The agent cannot be watched.
     #[error("cannot start the thread that watches the job's agent: {0}")]
-    Tie(io::Error),
+    LivenessConnection(io::Error),
     /// The exchange with the other launcher failed.
     #[error(transparent)]
     Foreign(#[from] ForeignError),
@@ -562,7 +562,8 @@ fn as_joined(
     segment.harden(slot).map_err(AttachError::Harden)?;
     segment.set_presence(slot, Presence::Attached);
     waiter::is_registered(); // before there is a second thread
-    let tie = Tie::new(joined.connection, &segment).map_err(AttachError::Tie)?;
+    let tie = LivenessConnection::new(joined.connection, &segment)
+        .map_err(AttachError::LivenessConnection)?;
     Ok(Attachment {
         segment,
         slot,

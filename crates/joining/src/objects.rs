@@ -7,6 +7,7 @@
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use landeck_host::report::thousands;
 use landeck_memory::SharedArea;
 use landeck_memory::shared_area::AREA_BYTES_MAX;
 pub use landeck_protocols::door::{NAME_BYTES_MAX, Name, NameError, Object, ObjectKind};
@@ -15,7 +16,6 @@ use landeck_wire::ProcessId;
 
 use crate::address::Address;
 use crate::socket::{self, ExchangeError, Verdict};
-use landeck_host::report::thousands;
 
 /// The reason why the agent did not do what it was asked.
 #[derive(Debug, thiserror::Error)]

@@ -10,6 +10,8 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use landeck_host::descendants::parent_of;
+use landeck_host::say::quoted;
 use landeck_memory::{JobName, Observed, SegmentError};
 use landeck_wire::{JobId, SegmentId};
 use rustix::fs::{Mode, OFlags};
@@ -17,8 +19,6 @@ use rustix::fs::{Mode, OFlags};
 use crate::address::{Address, own_uid};
 use crate::index::Index;
 use crate::socket::{self, JoinError};
-use landeck_host::descendants::parent_of;
-use landeck_host::say::quoted;
 
 /// How long an agent has to answer before the open files are searched.
 const ANSWER_TIME: Duration = Duration::from_millis(250);

@@ -4,11 +4,11 @@ use std::fs;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use std::time::Duration;
 
 /// Whether the connection has nothing to read after all.
 pub(crate) fn is_quiet(connection: &OwnedFd) -> bool {

@@ -12,11 +12,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use landeck_host::environment::own_text;
+use landeck_host::say::quoted;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::inherited::{self, InheritError};
-use landeck_host::environment::own_text;
-use landeck_host::say::quoted;
 
 /// The request that waits for all processes.
 const FENCE: &str = "barrier_in";

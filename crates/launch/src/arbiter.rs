@@ -6,19 +6,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use landeck_host::message_stream::MessageStream;
 use landeck_hostfile::HostRequest;
 use rustix::event::epoll::EventFlags;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::hosts_wish::{HostStart, HostsWish};
+use crate::hosts_options::{HostStart, HostsOptions};
 use crate::messages::{ArbiterReport, HostsRequest, MachineOptions, ToArbiter};
 use crate::remote_start::{StartTool, StartWay, find_daemon};
 use crate::request::{LaunchError, system};
 use crate::spec::JobSpec;
 use crate::watch::Watch;
-use landeck_host::message_stream::MessageStream;
 
 /// How long the arbiter has to end after the job.
 const END_TIME: Duration = Duration::from_secs(5);
@@ -32,11 +32,11 @@ pub(crate) struct Arbiter {
 
 impl Arbiter {
     /// Starts the arbiter, and asks it for a job.
-    pub(crate) fn start(spec: JobSpec, wish: &HostsWish) -> Result<Self, LaunchError> {
-        let way = way_of(wish)?;
+    pub(crate) fn start(spec: JobSpec, asked: &HostsOptions) -> Result<Self, LaunchError> {
+        let way = way_of(asked)?;
         let (socket, process) = start_arbiter(&way.daemon)?;
         let mut stream = MessageStream::new(socket).map_err(system("talk to the arbiter"))?;
-        let options = options_of(wish);
+        let options = options_of(asked);
         stream.send(&ToArbiter::Start(Box::new(HostsRequest { spec, way, options })));
         Ok(Self { stream, process, watched: EventFlags::empty() })
     }
@@ -97,35 +97,35 @@ impl Arbiter {
 }
 
 /// How the daemons of other hosts are started.
-fn way_of(wish: &HostsWish) -> Result<StartWay, LaunchError> {
+fn way_of(asked: &HostsOptions) -> Result<StartWay, LaunchError> {
     let own = std::env::current_exe().ok();
     let folder = own.and_then(|own| own.parent().map(PathBuf::from));
     let daemon = find_daemon().ok_or(LaunchError::NoDaemon { folder })?;
-    let tool = match wish.start {
-        HostStart::Ssh if wish.rsh == ["ssh"] => StartTool::Ssh,
-        HostStart::Ssh => StartTool::Rsh(wish.rsh.clone()),
+    let tool = match asked.start {
+        HostStart::Ssh if asked.rsh == ["ssh"] => StartTool::Ssh,
+        HostStart::Ssh => StartTool::Rsh(asked.rsh.clone()),
         HostStart::Slurm => StartTool::Srun,
         HostStart::ByHand => StartTool::ByHand,
     };
     let mut arguments = Vec::new();
-    if let Some(ports) = wish.ports {
+    if let Some(ports) = asked.ports {
         arguments.extend(["--port-range".to_owned(), ports.to_string()]);
     }
-    for network in &wish.networks {
+    for network in &asked.networks {
         arguments.extend(["--network".to_owned(), network.to_string()]);
     }
     let login = |host: &HostRequest| Some((host.name.clone(), host.login.clone()?));
-    let logins = wish.list.iter().filter_map(login).collect();
-    Ok(StartWay { tool, daemon, prefix: wish.remote_prefix.clone(), arguments, logins })
+    let logins = asked.list.iter().filter_map(login).collect();
+    Ok(StartWay { tool, daemon, prefix: asked.remote_prefix.clone(), arguments, logins })
 }
 
-/// The wishes that all daemons must know.
-fn options_of(wish: &HostsWish) -> MachineOptions {
+/// The options that all daemons must know.
+fn options_of(asked: &HostsOptions) -> MachineOptions {
     MachineOptions {
-        host_timeout_ms: u64::try_from(wish.host_timeout.as_millis()).unwrap_or(u64::MAX),
-        is_plain: wish.is_plain,
-        ports: wish.ports,
-        networks: wish.networks.clone(),
+        host_timeout_ms: u64::try_from(asked.host_timeout.as_millis()).unwrap_or(u64::MAX),
+        is_plain: asked.is_plain,
+        ports: asked.ports,
+        networks: asked.networks.clone(),
     }
 }
 

@@ -6,15 +6,14 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use landeck_memory::{ProcessMark, Segment, SegmentPlan, processors, system};
-use landeck_wire::SegmentId;
-use rustix::process::{PidfdFlags, Resource, getpid, getrlimit, pidfd_open};
-
 use landeck_host::budget::{Limits, fit_segment};
 use landeck_host::memory_groups::MemoryGroups;
 use landeck_host::report::size;
 use landeck_joining::address::Address;
 use landeck_joining::index::Index;
+use landeck_memory::{ProcessMark, Segment, SegmentPlan, processors, system};
+use landeck_wire::SegmentId;
+use rustix::process::{PidfdFlags, Resource, getpid, getrlimit, pidfd_open};
 
 /// The finding about one subject.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,11 +4,13 @@
 //! read here and passed on, as the processes are not in its foreground group. Input for several processes is read once
 //! and written to each. No more than one block is held: the slowest reader sets the pace.
 
-use crate::output::pipe;
-use rustix::fs::OFlags;
-use rustix::io::Errno;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use crate::output::pipe;
 
 /// Which processes get the launcher's standard input; the others read nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

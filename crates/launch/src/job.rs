@@ -9,11 +9,17 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use landeck_host::budget::make_room_for_descriptors;
+use landeck_host::say::{complain, say};
+use landeck_host::signals::{self, CaughtSignals, Reaction, SignalConduct};
+use landeck_host::start_signals;
 use landeck_hostfile::{HostRequest, RankPlace};
+use landeck_joining::address::{Address, is_listened_to};
 use landeck_wire::{HostNumber, JobId, SegmentId};
 use rustix::event::epoll::EventFlags;
 
 use crate::arbiter::Arbiter;
+use crate::events::Happened;
 use crate::input::{InputTo, Origin};
 use crate::messages::{ArbiterReport, PartCommand, PartEvent, Whereabouts};
 use crate::output::{JobOutput, Stream};
@@ -27,12 +33,6 @@ use crate::request::{
 };
 use crate::spec::{HostSpec, JobSpec, RankSpec};
 use crate::watch::Watch;
-use crate::witness::Happened;
-use landeck_host::budget::make_room_for_descriptors;
-use landeck_host::say::{complain, say};
-use landeck_host::signals::{self, CaughtSignals, Reaction, SignalConduct};
-use landeck_host::start_signals;
-use landeck_joining::address::{Address, is_listened_to};
 
 /// The names of watched descriptors, below those of parts.
 const SIGNALS: u64 = 0;
@@ -74,8 +74,8 @@ impl Launch {
         let spec = self.spec(&plan, output.is_merged())?;
         match &self.hosts {
             None => self.run_here(&plan, output, spec),
-            Some(wish) => {
-                let parts = Parts::Arbiter(Arbiter::start(spec, wish)?);
+            Some(options) => {
+                let parts = Parts::Arbiter(Arbiter::start(spec, options)?);
                 Job::new(self, &plan.programs, parts, output, self.stdin != InputTo::None)?.run()
             }
         }

@@ -1,9 +1,10 @@
 //! How a job is started, watched and ended: its plan, its part on each host, the guardian of that, and the launcher's loop.
 
 mod arbiter;
+pub mod events;
 pub mod examination;
 pub mod guardian;
-pub mod hosts_wish;
+pub mod hosts_options;
 pub mod input;
 mod job;
 mod linkage;
@@ -21,4 +22,3 @@ pub mod spec;
 pub mod stacks;
 mod terminal;
 mod watch;
-pub mod witness;

@@ -7,11 +7,11 @@ use landeck_wire::word::ProcessEnd;
 use landeck_wire::{HostNumber, ProcessId};
 use serde::{Deserialize, Serialize};
 
-use crate::hosts_wish::PortRange;
+use crate::events::Happened;
+use crate::hosts_options::PortRange;
 use crate::output::Stream;
 use crate::remote_start::StartWay;
 use crate::spec::JobSpec;
-use crate::witness::Happened;
 
 /// The bytes of each stream that a host may send before the launcher has accepted any.
 pub const WINDOW_BYTES: u64 = 1 << 20;

@@ -14,14 +14,15 @@
 //! without the launcher. If a sink cannot accept data, as on a full disk, the data are lost. The launcher says so once
 //! and continues, since a computation is worth more than its log.
 
-use landeck_host::say::reader_is_gone;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::FileType;
-use rustix::io::Errno;
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
+
+use landeck_host::say::reader_is_gone;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::FileType;
+use rustix::io::Errno;
 
 /// The longest line that is passed on whole.
 pub const LINE_BYTES_MAX: usize = 64 * 1024;

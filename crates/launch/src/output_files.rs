@@ -6,9 +6,10 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
+use landeck_host::file;
+
 use crate::output::{Stream, digits};
 use crate::request::LaunchError;
-use landeck_host::file;
 
 /// Creates the directory for output files, unless it exists.
 pub(crate) fn make_directory(path: &Path) -> Result<(), LaunchError> {

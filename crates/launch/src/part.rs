@@ -13,6 +13,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use landeck_host::budget::{Limits, fit_segment, make_room_for_descriptors};
+use landeck_host::cpu_set::CpuSet;
+use landeck_host::environment::{Identity, Node};
+use landeck_host::memory_groups::MemoryGroups;
+use landeck_host::placement::{CpuPlacement, Reason};
+use landeck_host::process::{Image, Streams};
+use landeck_host::standard_output;
+use landeck_joining::index;
 use landeck_memory::plan::{GUESTS, SLOTS_MAX};
 use landeck_memory::system as clock;
 use landeck_memory::{FarProcess, FarRecord, JobName, Segment, SegmentPlan, SlotRecord, SlotState};
@@ -21,6 +29,7 @@ use landeck_wire::{HostNumber, Incarnation, ProcessId, SegmentId, Slot};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 
+use crate::events::EventTranslator;
 use crate::guardian::server::GuardianServer;
 use crate::guardian::{
     self, Command, Event, Guardian, GuardianError, GuardianOrder, OnFailure, Start,
@@ -36,15 +45,6 @@ use crate::request::{LaunchError, system};
 use crate::spec::JobSpec;
 use crate::stacks;
 use crate::terminal;
-use crate::witness::Witness;
-use landeck_host::budget::{Limits, fit_segment, make_room_for_descriptors};
-use landeck_host::cpu_set::CpuSet;
-use landeck_host::environment::{Identity, Node};
-use landeck_host::memory_groups::MemoryGroups;
-use landeck_host::placement::{CpuPlacement, Reason};
-use landeck_host::process::{Image, Streams};
-use landeck_host::standard_output;
-use landeck_joining::index;
 
 /// The tokens of a part's descriptors.
 const GUARDIAN: u32 = 0;
@@ -94,7 +94,7 @@ pub struct HostPart {
     place: usize,
     /// The ranks here, by slot.
     ranks: Vec<u32>,
-    witness: Witness,
+    translator: EventTranslator,
     /// The order for the guardian, until it is started.
     order: Option<GuardianOrder>,
     /// The text about bindings, until they are started.
@@ -232,7 +232,7 @@ impl HostPart {
         let segment = make_segment(&spec, place, &ranks, placement, &groups)?;
         let mut part = HostPart {
             place,
-            witness: Witness::new(segment, &ranks, groups),
+            translator: EventTranslator::new(segment, &ranks, groups),
             ranks,
             spec,
             order: None,
@@ -281,7 +281,7 @@ impl HostPart {
 
     /// The segment.
     pub fn segment(&self) -> &Segment {
-        self.witness.segment()
+        self.translator.segment()
     }
 
     /// The processes on other hosts, in the order of the far records.
@@ -536,7 +536,7 @@ impl HostPart {
                 ended.extend(killed.map(|(slot, pid)| (slot, pid, libc::SIGKILL)));
             }
         }
-        let happened = self.witness.understand(event);
+        let happened = self.translator.understand(event);
         self.events.extend(happened.map(PartEvent::Happened));
         for (slot, pid, status) in ended {
             self.tell_end(slot, pid, status);
@@ -585,7 +585,7 @@ impl HostPart {
 
     /// Reads what is left in the pipes of a process that has ended.
     fn read_rest(&mut self, slot: u32) {
-        let Some(rank) = self.witness.rank_of(slot) else { return };
+        let Some(rank) = self.translator.rank_of(slot) else { return };
         let first = self.first_sources.get(&rank).copied().unwrap_or(self.sources.len());
         let its = self.sources[first..].iter().take_while(|source| source.rank == rank).count();
         for number in first..first + its {
@@ -664,14 +664,14 @@ impl HostPart {
 
     /// Says where the processes that run are, with their stacks if asked.
     fn say_places(&mut self, with_stacks: bool) {
-        let rank_of = |&slot: &u32| (self.witness.rank_of(slot).unwrap_or(u32::MAX), slot);
+        let rank_of = |&slot: &u32| (self.translator.rank_of(slot).unwrap_or(u32::MAX), slot);
         let mut slots: Vec<(u32, u32)> = self.running.keys().map(rank_of).collect();
         slots.sort_unstable();
         slots.truncate(LISTED_MAX);
         let place_of = |&(rank, slot): &(u32, u32)| Whereabouts {
             rank,
             pid: self.segment().slot_record(slot).pid,
-            wait: self.witness.present_place(slot, self.stopped.contains(&slot)),
+            wait: self.translator.present_place(slot, self.stopped.contains(&slot)),
             stacks: String::new(),
         };
         let places: Vec<Whereabouts> = slots.iter().map(place_of).collect();

@@ -3,9 +3,9 @@
 //! All mistakes in a launch are found here, before anything is started or connected. The processors of other hosts are
 //! known only once their daemons have started.
 
-use crate::hosts_wish::HostsWish;
-use crate::program;
-use crate::request::{Launch, LaunchError, ProgramRequest};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
 use landeck_host::budget::check_processes;
 use landeck_host::cpu_set::CpuSet;
 use landeck_host::environment::Environment;
@@ -18,8 +18,10 @@ use landeck_hostfile::placement::processes_of;
 use landeck_hostfile::{HostPlacement, HostRequest, RankPlace, RanksBy};
 use landeck_memory::processors;
 use serde::{Deserialize, Serialize};
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+
+use crate::hosts_options::HostsOptions;
+use crate::program;
+use crate::request::{Launch, LaunchError, ProgramRequest};
 
 /// A resolved launch.
 #[derive(Debug, Clone)]
@@ -73,7 +75,7 @@ impl LaunchPlan {
     /// If a program, a directory or the processors asked for do not exist, or the processes do not fit on the hosts.
     pub fn new(launch: &Launch) -> Result<LaunchPlan, LaunchError> {
         match &launch.hosts {
-            Some(wish) => Self::on_hosts(launch, wish),
+            Some(options) => Self::on_hosts(launch, options),
             None => Self::on_this_host(launch),
         }
     }
@@ -94,13 +96,13 @@ impl LaunchPlan {
         Ok(LaunchPlan { programs, hosts, places, here: Some(here) })
     }
 
-    fn on_hosts(launch: &Launch, wish: &HostsWish) -> Result<LaunchPlan, LaunchError> {
+    fn on_hosts(launch: &Launch, options: &HostsOptions) -> Result<LaunchPlan, LaunchError> {
         let asked: Vec<Option<u32>> =
             launch.programs.iter().map(|program| program.processes).collect();
-        let numbers = processes_of(&asked, &wish.list, wish.per_host)?;
+        let numbers = processes_of(&asked, &options.list, options.per_host)?;
         let ranks = numbers.iter().sum();
-        let places = HostPlacement::new(&wish.list, wish.map_by, wish.per_host, ranks)?;
-        let (places, hosts) = places.without_idle(&wish.list);
+        let places = HostPlacement::new(&options.list, options.map_by, options.per_host, ranks)?;
+        let (places, hosts) = places.without_idle(&options.list);
         for &processes in places.counts() {
             check_processes(processes.into())?;
         }
@@ -343,21 +345,21 @@ mod tests {
 
     fn on_hosts(
         programs: &[(&str, Option<u32>)],
-        wish: &HostsWish,
+        options: &HostsOptions,
     ) -> Result<LaunchPlan, LaunchError> {
         let mut launch = launch(programs);
         launch.programs.iter_mut().for_each(|program| program.arguments = vec!["it's".into()]);
-        LaunchPlan::new(&Launch { hosts: Some(wish.clone()), ..launch })
+        LaunchPlan::new(&Launch { hosts: Some(options.clone()), ..launch })
     }
 
-    fn wish(hosts: &str) -> HostsWish {
-        HostsWish::new(from_words(hosts).unwrap())
+    fn options(hosts: &str) -> HostsOptions {
+        HostsOptions::new(from_words(hosts).unwrap())
     }
 
     #[test]
     fn ranks_of_several_programs_go_over_one_list() {
-        let wish = HostsWish { map_by: RanksBy::Node, ..wish("a:2,b") };
-        let plan = on_hosts(&[("sh", Some(2)), ("true", None)], &wish).unwrap();
+        let node_by_node = HostsOptions { map_by: RanksBy::Node, ..options("a:2,b") };
+        let plan = on_hosts(&[("sh", Some(2)), ("true", None)], &node_by_node).unwrap();
         let ranks: Vec<_> = plan
             .ranks()
             .map(|(rank, place, program)| {
@@ -371,9 +373,9 @@ mod tests {
 
     #[test]
     fn hosts_without_a_rank_take_no_part() {
-        let mut wish = HostsWish::new(from_file("a max_slots=1\nb\nc:2\nd").unwrap());
-        wish.list[1].max_slots = Some(0);
-        let plan = on_hosts(&[("true", Some(3))], &wish).unwrap();
+        let mut options = HostsOptions::new(from_file("a max_slots=1\nb\nc:2\nd").unwrap());
+        options.list[1].max_slots = Some(0);
+        let plan = on_hosts(&[("true", Some(3))], &options).unwrap();
         let names: Vec<&str> = plan.hosts.iter().map(|host| host.name.as_str()).collect();
         assert_eq!((names, plan.places.counts()), (vec!["a", "c"], &[1, 2][..]));
         let places: Vec<_> = plan.ranks().map(|(_, place, _)| (place.host, place.slot)).collect();
@@ -382,26 +384,27 @@ mod tests {
 
     #[test]
     fn the_plan_for_hosts_can_be_read() {
-        let text = on_hosts(&[("sh", None)], &wish("a:2,b")).unwrap().text();
+        let text = on_hosts(&[("sh", None)], &options("a:2,b")).unwrap().text();
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].starts_with("3 processes on 2 hosts. Nothing was connected: "), "{text}");
         assert!(lines[1].starts_with("rank 0: host a, slot 0, in /"), "{text}");
         assert!(lines[3].starts_with("rank 2: host b, slot 0, in /"), "{text}");
         assert!(lines[3].ends_with(r"/sh 'it'\''s'"), "{text}");
         assert_eq!(lines.len(), 4);
-        let text = on_hosts(&[("sh", Some(4))], &wish("a:2,b")).unwrap().text();
+        let text = on_hosts(&[("sh", Some(4))], &options("a:2,b")).unwrap().text();
         assert!(text.ends_with("Note: oversubscribed: a (3 processes, 2 slots).\n"), "{text}");
     }
 
     #[test]
     fn mistakes_are_found_before_anything_is_connected() {
-        let refused = |programs: &[_], wish: &HostsWish| on_hosts(programs, wish).unwrap_err();
-        let error = refused(&[("no-such-program", None)], &wish("a,b"));
+        let refused =
+            |programs: &[_], options: &HostsOptions| on_hosts(programs, options).unwrap_err();
+        let error = refused(&[("no-such-program", None)], &options("a,b"));
         assert_eq!(error.exit_code(), 127);
-        let limited = HostsWish::new(from_file("a max_slots=1\nb max_slots=1").unwrap());
+        let limited = HostsOptions::new(from_file("a max_slots=1\nb max_slots=1").unwrap());
         let error = refused(&[("sh", Some(3))], &limited);
         assert!(error.to_string().contains("max_slots permits 2 in all"), "{error}");
-        let error = refused(&[("sh", None)], &wish("a:65535,b"));
+        let error = refused(&[("sh", None)], &options("a:65535,b"));
         assert!(error.to_string().contains("16,368 processes on one host, not 65,535"), "{error}");
     }
 }

@@ -1,13 +1,14 @@
 //! Finds the file of a program, as a shell would.
 
-use rustix::fs::{Access, access};
-use rustix::process::geteuid;
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+use rustix::process::geteuid;
 
 /// The largest distance between a name and a suggestion.
 const NEAR: usize = 2;

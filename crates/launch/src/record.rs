@@ -3,17 +3,18 @@
 
 use std::time::Duration;
 
+use landeck_host::process::{StartError, StartStep};
+use landeck_host::report::{self, Deeds, FailureReport, Others, ProcessFailure, Who};
+use landeck_host::say::brief;
+use landeck_host::signals;
+
+use crate::events::{Again, Happened};
 use crate::guardian::{OnFailure, Restart};
 use crate::linkage::{ForeignMpi, foreign_mpi, why_not_executed};
 use crate::messages::{LISTED_MAX, Whereabouts};
 use crate::output::{JobOutput, Stream};
 use crate::plan::PlannedProgram;
 use crate::request::{Explanation, LAUNCHER_FAILED, Launch, TIMED_OUT};
-use crate::witness::{Again, Happened};
-use landeck_host::process::{StartError, StartStep};
-use landeck_host::report::{self, Deeds, FailureReport, Others, ProcessFailure, Who};
-use landeck_host::say::brief;
-use landeck_host::signals;
 
 /// The launcher's record of a job.
 pub(crate) struct Record<'a> {

@@ -1,10 +1,10 @@
 //! A job to be started on this host or several, as `landeck run` was asked for it.
 
-use crate::guardian::{GuardianError, OnFailure};
-use crate::hosts_wish::HostsWish;
-use crate::input::InputTo;
-use crate::output::LineTag;
-use crate::program::ProgramError;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
 use landeck_host::budget::BudgetError;
 use landeck_host::environment::Export;
 use landeck_host::placement::{BindTo, MapBy, PlacementError};
@@ -12,10 +12,12 @@ use landeck_host::say::SayError;
 use landeck_hostfile::HostPlacementError;
 use landeck_memory::SegmentError;
 use landeck_memory::plan::SETTINGS_WORDS;
-use std::ffi::OsString;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+
+use crate::guardian::{GuardianError, OnFailure};
+use crate::hosts_options::HostsOptions;
+use crate::input::InputTo;
+use crate::output::LineTag;
+use crate::program::ProgramError;
 
 /// The default time between asking processes to end and killing them.
 pub const GRACE: Duration = Duration::from_secs(10);
@@ -62,7 +64,7 @@ pub struct Launch {
     /// The settings of all processes.
     pub settings: [u64; SETTINGS_WORDS],
     /// The hosts of the job; `None` is this host alone.
-    pub hosts: Option<HostsWish>,
+    pub hosts: Option<HostsOptions>,
     /// The function of a launcher's thread that serves named groups, if it is to.
     pub serves_groups: Option<ServeGroups>,
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use landeck_host::placement::{BindTo, MapBy};
 use landeck_memory::plan::{LINK_WORDS, SETTINGS_WORDS};
 use landeck_wire::{HostNumber, Incarnation, JobId, ProcessId, SegmentId, Slot};
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use crate::guardian::OnFailure;
 use crate::input::InputTo;
 use crate::plan::PlannedProgram;
-use landeck_host::placement::{BindTo, MapBy};
 
 /// A job on several hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

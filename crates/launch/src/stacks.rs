@@ -2,13 +2,14 @@
 //!
 //! Uses gdb if it is installed and allowed; otherwise the kernel's figures in /proc.
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::MemfdFlags;
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::fs::{self, File};
 use std::io::{Read, Seek};
 use std::process::{Command, Stdio};
 use std::time::Instant;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::MemfdFlags;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 /// The length of the stacks of one process: those of many must fit into one message.
 const STACKS_BYTES_MAX: usize = 128 * 1024;

@@ -4,12 +4,13 @@
 //! wrote into a pipe would not, so if the launcher's stream is a terminal the process gets one too. The terminal
 //! changes nothing on the way, and has the size of the real one.
 
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{
     OptionalActions, OutputModes, tcgetattr, tcgetwinsize, tcsetattr, tcsetwinsize,
 };
-use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
 
 /// Opens a terminal of the same size as `like`; returns the end to read and the end for the process.
 ///

@@ -8,8 +8,8 @@
 use std::hint::black_box;
 use std::ptr::NonNull;
 
+use landeck_host::fork::ForkedHelper;
 use landeck_host::probed::Finding;
-use landeck_host::twin::Twin;
 use landeck_kernel::{Area, Endpoint, Peer, RequestId, Started, Wanted};
 use landeck_measure::processors::{first_two, keeping_place, pin};
 use landeck_memory::process_memory::{allow_readers, name_readers};
@@ -64,7 +64,7 @@ fn measure_on([first, second]: [usize; 2]) -> Option<Finding> {
         segment.set_slot_record(slot, record);
     }
     segment.announce_membership();
-    let _child = Twin::start(|| {
+    let _child = ForkedHelper::start(|| {
         pin(second);
         let _ = Side::new(&segment, CHILD, end_ns).map(Side::answer_all);
     })

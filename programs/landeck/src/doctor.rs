@@ -6,7 +6,7 @@ use crate::hosts::{HostsError, RshWords, command_words, ports, read_hostfile};
 use clap::Args;
 use landeck_host::say::{SayError, say};
 use landeck_launch::examination::{Health, HostFinding, examine};
-use landeck_launch::hosts_wish::PortRange;
+use landeck_launch::hosts_options::PortRange;
 use serde_json::json;
 use std::net::TcpListener;
 use std::path::PathBuf;

@@ -14,8 +14,8 @@ use landeck_hostfile::{
     AllocationError, BatchSystem, HostListError, HostPlacement, HostPlacementError, HostRequest,
     RANKS_MAX, RanksBy, allocation,
 };
-use landeck_launch::hosts_wish::{
-    self, HOST_TIMEOUT, HOST_TIMEOUT_RANGE, HostStart, HostsWish, PortRange,
+use landeck_launch::hosts_options::{
+    self, HOST_TIMEOUT, HOST_TIMEOUT_RANGE, HostStart, HostsOptions, PortRange,
 };
 use landeck_launch::request::{LAUNCHER_FAILED, Launch};
 use landeck_wire::way::PathWish;
@@ -320,7 +320,12 @@ impl HostsAsked {
         Ok(Some((list, is_given)))
     }
 
-    fn wish(&self, list: Vec<HostRequest>, per_host: Option<u32>, is_of_slurm: bool) -> HostsWish {
+    fn wish(
+        &self,
+        list: Vec<HostRequest>,
+        per_host: Option<u32>,
+        is_of_slurm: bool,
+    ) -> HostsOptions {
         let HostsArguments { rsh, start, remote_prefix, .. } = &self.arguments;
         let start = match start {
             Some(StartHow::Ssh) => HostStart::Ssh,
@@ -329,8 +334,8 @@ impl HostsAsked {
             None if is_of_slurm && rsh.is_none() => HostStart::Slurm,
             None => HostStart::Ssh,
         };
-        let defaults = HostsWish::new(list);
-        HostsWish {
+        let defaults = HostsOptions::new(list);
+        HostsOptions {
             map_by: self.map_by.ranks_by,
             per_host,
             rsh: rsh.clone().map_or(defaults.rsh, |words| words.0),
@@ -472,12 +477,12 @@ fn host_timeout(text: &str) -> Result<Duration, &'static str> {
 
 /// Parses a range of ports.
 pub(crate) fn ports(text: &str) -> Result<PortRange, String> {
-    text.parse().map_err(|error: hosts_wish::PortRangeError| error.to_string())
+    text.parse().map_err(|error: hosts_options::PortRangeError| error.to_string())
 }
 
 /// A value of `--incast`, which the processes read.
 fn network(text: &str) -> Result<IpNet, String> {
-    hosts_wish::network(text).map_err(|error| error.to_string())
+    hosts_options::network(text).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use ipnet::IpNet;
 use landeck_daemon::DaemonRole;
-use landeck_launch::hosts_wish::{PortRange, network};
+use landeck_launch::hosts_options::{PortRange, network};
 
 mod generate;
 

@@ -6,6 +6,11 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
+use landeck_host::descendants;
+use landeck_host::environment::GUARDIAN_VARIABLE;
+use landeck_host::process::{self, Change, ChildLook, Image, Starter, Streams};
+use landeck_host::say::complain;
+use landeck_joining::agent::{self, Agent, Effect};
 use landeck_memory::{Presence, Segment, SlotRecord, WaitRecord};
 use landeck_protocols::membership::{Input, MembershipPlan, OnFailure};
 use landeck_protocols::restarts::Restart;
@@ -18,11 +23,6 @@ use rustix::time::Timespec;
 
 use super::message::Report;
 use super::{Command, Event, GuardianError, GuardianOrder, Start};
-use landeck_host::descendants;
-use landeck_host::environment::GUARDIAN_VARIABLE;
-use landeck_host::process::{self, Change, ChildLook, Image, Starter, Streams};
-use landeck_host::say::complain;
-use landeck_joining::agent::{self, Agent, Effect};
 
 /// Runs the guardian in the forked process and never returns.
 pub(super) fn guard(

@@ -22,6 +22,9 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use landeck_host::descendants;
+use landeck_host::fork::{ForkError, check_threads, fork_child};
+use landeck_host::process::{self, Image, StartError, Streams};
 use landeck_memory::{Presence, Segment, WaitRecord};
 pub use landeck_protocols::membership::OnFailure;
 pub use landeck_protocols::restarts::Restart;
@@ -32,9 +35,6 @@ use serde::{Deserialize, Serialize};
 use conversation::{Conversation, Heard};
 use guard::Forker;
 pub(crate) use guard::child_signals;
-use landeck_host::descendants;
-use landeck_host::fork::{ForkError, check_threads, fork_child};
-use landeck_host::process::{self, Image, StartError, Streams};
 
 /// The orders for the guardian. The streams do not travel with the rest, since descriptors are passed beside it.
 #[derive(Debug, Serialize, Deserialize)]

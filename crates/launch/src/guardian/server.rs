@@ -11,6 +11,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
+use landeck_host::descendants;
+use landeck_host::fork::{check_threads, fork_child};
+use landeck_host::process::{self, Change, ChildLook};
+use landeck_host::say::complain;
 use landeck_memory::Segment;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::MemfdFlags;
@@ -21,12 +25,7 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
 };
 
-use landeck_host::fork::{check_threads, fork_child};
-
 use super::{Guardian, GuardianError, GuardianOrder, child_signals, guard_for, pair};
-use landeck_host::descendants;
-use landeck_host::process::{self, Change, ChildLook};
-use landeck_host::say::complain;
 
 /// The descriptors that one datagram carries at most.
 const DESCRIPTORS_AT_ONCE: usize = 64;

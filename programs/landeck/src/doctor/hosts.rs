@@ -2,7 +2,7 @@
 
 use landeck_hostfile::HostRequest;
 use landeck_hostfile::host_list::is_this_host;
-use landeck_launch::hosts_wish::PortRange;
+use landeck_launch::hosts_options::PortRange;
 use landeck_launch::remote_start::{
     STARTS_AT_ONCE, StartTool, failure_text, find_daemon, last_lines, not_run, quoted,
 };

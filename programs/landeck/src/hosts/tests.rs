@@ -125,13 +125,13 @@ fn the_hosts_of_an_allocation_are_used() {
 #[test]
 fn all_wishes_end_in_one_value() {
     let wish = |line: &str| settled(&format!("--host a,b {line} x")).unwrap().hosts.unwrap();
-    let defaults = HostsWish::new(from_words("a,b").unwrap());
+    let defaults = HostsOptions::new(from_words("a,b").unwrap());
     assert_eq!(wish("-n 4"), defaults);
     let all = wish(
         "--map-by node:pe=2 --ppn 2 --remote-prefix /opt/l --host-timeout 500ms --port-range 4000-4100 \
          --network 10.0.0.0/8 --network fd00::/8 --plain --rsh rsh",
     );
-    let wanted = HostsWish {
+    let wanted = HostsOptions {
         map_by: RanksBy::Node,
         per_host: Some(2),
         rsh: vec!["rsh".to_owned()],

@@ -10,16 +10,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
+use landeck_host::process;
 use landeck_memory::{JobState, Segment};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{Shutdown, shutdown};
 
-use landeck_host::process;
-
 /// A process's connection to its agent. Dropping it closes the connection, by which the agent notices that the process
 /// has left.
 #[derive(Debug)]
-pub struct Tie {
+pub struct LivenessConnection {
     connection: Arc<OwnedFd>,
     is_leaving: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -27,7 +26,7 @@ pub struct Tie {
     pid: u32,
 }
 
-impl Tie {
+impl LivenessConnection {
     /// Watches the connection on behalf of all users of the segment.
     ///
     /// # Errors
@@ -46,7 +45,7 @@ impl Tie {
     }
 }
 
-impl Drop for Tie {
+impl Drop for LivenessConnection {
     fn drop(&mut self) {
         let Some(thread) = self.thread.take() else { return };
         if self.pid != std::process::id() {
@@ -81,12 +80,12 @@ mod tests {
     use std::os::unix::net::UnixStream;
     use std::time::Duration;
 
-    fn tied() -> (Watchdog, Segment, UnixStream, Tie) {
+    fn tied() -> (Watchdog, Segment, UnixStream, LivenessConnection) {
         let watchdog = Watchdog::start(Duration::from_secs(200));
         let plan = SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(7, 2) };
         let segment = Segment::local(&plan);
         let (ours, theirs) = UnixStream::pair().unwrap();
-        let tie = Tie::new(ours.into(), &segment).unwrap();
+        let tie = LivenessConnection::new(ours.into(), &segment).unwrap();
         (watchdog, segment, theirs, tie)
     }
 

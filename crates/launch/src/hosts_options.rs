@@ -1,13 +1,14 @@
-//! The user's wishes for a job over several hosts.
+//! The user's options for a job over several hosts.
 
-use ipnet::IpNet;
-use landeck_hostfile::{HostRequest, RanksBy};
-use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
+
+use ipnet::IpNet;
+use landeck_hostfile::{HostRequest, RanksBy};
+use serde::{Deserialize, Serialize};
 
 /// The default time that a host may be silent.
 pub const HOST_TIMEOUT: Duration = Duration::from_secs(3);
@@ -17,7 +18,7 @@ pub const HOST_TIMEOUT_RANGE: [Duration; 2] =
 
 /// The hosts of a job, and how they are reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostsWish {
+pub struct HostsOptions {
     /// The hosts, in the order in which ranks are placed on them.
     pub list: Vec<HostRequest>,
     /// The order in which hosts take ranks.
@@ -43,7 +44,7 @@ pub struct HostsWish {
 /// A way to start the daemon of another host.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum HostStart {
-    /// The command in [`HostsWish::rsh`] for each host.
+    /// The command in [`HostsOptions::rsh`] for each host.
     #[default]
     Ssh,
     /// One `srun` for all hosts of an allocation.
@@ -52,10 +53,10 @@ pub enum HostStart {
     ByHand,
 }
 
-impl HostsWish {
+impl HostsOptions {
     /// A job on these hosts, with the defaults of `landeck run`.
-    pub fn new(list: Vec<HostRequest>) -> HostsWish {
-        HostsWish {
+    pub fn new(list: Vec<HostRequest>) -> HostsOptions {
+        HostsOptions {
             list,
             map_by: RanksBy::default(),
             per_host: None,

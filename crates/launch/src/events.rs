@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use landeck_host::memory_groups::MemoryGroups;
+use landeck_host::process::StartError;
+use landeck_host::report::{self, Deeds, ProcessFailure};
 use landeck_memory::{Presence, Segment, WaitRecord, system as clock};
 use serde::{Deserialize, Serialize};
 
 use crate::guardian::Event;
-use landeck_host::memory_groups::MemoryGroups;
-use landeck_host::process::StartError;
-use landeck_host::report::{self, Deeds, ProcessFailure};
 
 /// A restart that follows a failure: its number, and the time until then.
 pub(crate) type Again = Option<(u32, Duration)>;
@@ -81,7 +81,7 @@ pub enum Happened {
 
 /// The knowledge that turns slots into ranks, and statuses into failures.
 #[derive(Debug)]
-pub(crate) struct Witness {
+pub(crate) struct EventTranslator {
     segment: Segment,
     /// The rank of each slot whose process has been started.
     ranks: HashMap<u32, u32>,
@@ -89,12 +89,12 @@ pub(crate) struct Witness {
     out_of_memory_kills: u64,
 }
 
-impl Witness {
-    /// A witness of the processes of this segment; the rank of slot `n` is `ranks[n]`.
-    pub(crate) fn new(segment: Segment, ranks: &[u32], groups: MemoryGroups) -> Witness {
+impl EventTranslator {
+    /// A translator of the processes of this segment; the rank of slot `n` is `ranks[n]`.
+    pub(crate) fn new(segment: Segment, ranks: &[u32], groups: MemoryGroups) -> EventTranslator {
         let out_of_memory_kills = groups.out_of_memory_kills();
         let ranks = (0..).zip(ranks.iter().copied()).collect();
-        Witness { segment, ranks, groups, out_of_memory_kills }
+        EventTranslator { segment, ranks, groups, out_of_memory_kills }
     }
 
     /// The segment.
