@@ -251,7 +251,7 @@ impl Door {
         match visit.standing {
             MemberStanding::Inside { process } => self.actions.push(DoorAction::Left { process }),
             MemberStanding::Below { process } => {
-                self.actions.push(DoorAction::Lost { visitor, process })
+                self.actions.push(DoorAction::Lost { visitor, process });
             }
             MemberStanding::Asking { .. }
             | MemberStanding::Pending(_)
