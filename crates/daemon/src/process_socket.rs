@@ -1,19 +1,19 @@
 //! The connection of a process of this host to its daemon: whole messages over a Unix socket, sockets beside them.
 
 use std::collections::VecDeque;
-use std::io::{self, IoSlice};
-use std::mem::MaybeUninit;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use landeck_joining::peer;
+use landeck_memory::passing;
 use landeck_protocols::door::{ObjectQuestion, Question};
 use landeck_wire::handover::Handover;
 use landeck_wire::{ControlMessage, SegmentId};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
-    SocketFlags, SocketType, accept_with, bind, listen, recv, sendmsg, socket_with,
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with,
+    bind, listen, recv, socket_with,
 };
 
 use crate::reactor::Reactor;
@@ -122,15 +122,9 @@ impl ProcessSocket {
     /// Sends what waits. `Err` if the process has gone.
     pub(crate) fn flush(&mut self, reactor: &Reactor, token: u64) -> Result<(), ()> {
         while let Some((bytes, beside)) = self.waiting.front() {
-            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-            let mut control = SendAncillaryBuffer::new(&mut space);
             let descriptors: Vec<BorrowedFd<'_>> = beside.iter().map(AsFd::as_fd).collect();
-            if !descriptors.is_empty() {
-                control.push(SendAncillaryMessage::ScmRights(&descriptors));
-            }
-            let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-            match sendmsg(&self.socket, &[IoSlice::new(bytes)], &mut control, flags) {
-                Ok(_) => drop(self.waiting.pop_front()),
+            match passing::pass(&self.socket, bytes, &descriptors, SendFlags::DONTWAIT) {
+                Ok(()) => drop(self.waiting.pop_front()),
                 Err(Errno::INTR) => {}
                 // Too many descriptors on their way count as full.
                 Err(Errno::AGAIN | Errno::TOOMANYREFS | Errno::NOBUFS) => break,

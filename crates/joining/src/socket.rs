@@ -6,21 +6,17 @@
 //! same user. A connection carries one question and one answer, whose bytes [`landeck_protocols::door`] defines. A process
 //! that was let in keeps the connection for as long as it stays.
 
-use std::io::{self, IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
+use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use landeck_memory::GateError;
+use landeck_memory::{GateError, passing};
 use landeck_protocols::door::{Answer, Name, ObjectAnswer, ObjectQuestion, Question, Reply};
 pub use landeck_protocols::door::{NAME_BYTES_MAX, NameError, Published, Verdict};
 use landeck_wire::{ControlMessage, ProcessId, SegmentId, Slot};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
-};
+use rustix::net::{RecvFlags, SendFlags};
 
 use crate::address::{Address, dial, own_uid, remaining, uninterrupted};
 use crate::index::Index;
@@ -319,15 +315,8 @@ pub(crate) fn send_answer(
     answer: &[u8],
     passed: Option<BorrowedFd<'_>>,
 ) -> io::Result<()> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
     let passed: Vec<_> = passed.into_iter().collect();
-    if !passed.is_empty() {
-        control.push(SendAncillaryMessage::ScmRights(&passed));
-    }
-    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-    sendmsg(connection, &[IoSlice::new(answer)], &mut control, flags)?;
-    Ok(())
+    Ok(passing::pass(connection, answer, &passed, SendFlags::DONTWAIT)?)
 }
 
 /// The outcome of one question.
@@ -455,25 +444,15 @@ fn ask(
         Err(error) => return Err(error),
     }
     let mut answer = [0; Reply::BYTES_MAX + 1];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    let received = uninterrupted(|| {
+    let (count, passed) = uninterrupted(|| {
         set_socket_timeout(connection, Timeout::Recv, Some(remaining(give_up)?))?;
-        let mut places = [IoSliceMut::new(&mut answer)];
-        match recvmsg(connection, &mut places, &mut control, RecvFlags::CMSG_CLOEXEC) {
-            Ok(received) => Ok(received.bytes),
+        match passing::receive(connection, &mut answer, RecvFlags::empty()) {
             // It closed without having read. The kernel reports that once, before data that it may have sent.
             Err(Errno::CONNRESET) => Err(io::ErrorKind::Interrupted.into()),
-            Err(errno) => Err(errno.into()),
+            received => Ok(received?),
         }
     })?;
-    let mut passed = None;
-    for message in control.drain() {
-        if let RecvAncillaryMessage::ScmRights(mut descriptors) = message {
-            passed = descriptors.next();
-        }
-    }
-    Ok((answer[..received].to_vec(), passed))
+    Ok((answer[..count].to_vec(), passed.into_iter().next()))
 }
 
 fn is_closed(error: &io::Error) -> bool {

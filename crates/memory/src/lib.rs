@@ -31,6 +31,7 @@
 //! | [`hardening`] | pages that a process only reads |
 //! | [`gate`] | one thread at a time, or one thread only |
 //! | [`fork`] | children made by fork, which are no members |
+//! | [`passing`] | descriptors passed to another process |
 //! | [`process_memory`] | private memory of another process, read by the kernel |
 //! | [`processors`] | how many processors there are for how many processes |
 //! | [`bytes`] | places to read from and to write to |
@@ -103,7 +104,7 @@ pub use {
 #[cfg(not(loom))]
 pub use {
     other_hosts::{far, relay_words},
-    processes::{fork, process_memory, processors},
+    processes::{fork, passing, process_memory, processors},
     slots::{abort, group_numbers, membership, page, process_names, slot_reference},
     waiting::{gate, scheduler_order, waiter},
 };

@@ -5,8 +5,7 @@
 //! the daemon itself; the server only reaps it and ends what it left. The server ends with the daemon.
 
 use std::fs::File;
-use std::io::{self, IoSlice, IoSliceMut, Read, Seek, Write};
-use std::mem::MaybeUninit;
+use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -15,20 +14,15 @@ use landeck_host::descendants;
 use landeck_host::fork::{check_threads, fork_child};
 use landeck_host::process::{self, Change, ChildLook};
 use landeck_host::say::complain;
-use landeck_memory::Segment;
+use landeck_memory::{Segment, passing};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
-use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
-};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, socketpair};
 
 use super::{Guardian, GuardianError, GuardianOrder, child_signals, guard_for, pair};
 
-/// The descriptors that one datagram carries at most.
-const DESCRIPTORS_AT_ONCE: usize = 64;
 /// How long the daemon waits for a server that does not read.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long guardians have to end by themselves after the daemon has ended.
@@ -97,7 +91,7 @@ impl GuardianServer {
         let head = (streams.len() as u64).to_le_bytes();
         let first = [data.as_fd(), memory, theirs.as_fd()];
         pass(socket, &head, &first).map_err(refused)?;
-        for some in streams.chunks(DESCRIPTORS_AT_ONCE) {
+        for some in streams.chunks(passing::DESCRIPTORS_MAX) {
             pass(socket, &[0], some).map_err(refused)?;
         }
         Ok(Guardian::new(ours, segment.clone()))
@@ -124,12 +118,9 @@ fn data_of(order: &GuardianOrder) -> io::Result<OwnedFd> {
 
 /// Sends a datagram with descriptors.
 fn pass(socket: &OwnedFd, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_AT_ONCE))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    control.push(SendAncillaryMessage::ScmRights(descriptors));
     loop {
-        match sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL) {
-            Ok(_) => return Ok(()),
+        match passing::pass(socket, bytes, descriptors, SendFlags::empty()) {
+            Ok(()) => return Ok(()),
             Err(Errno::INTR) => {}
             Err(Errno::PIPE | Errno::CONNRESET) => {
                 return Err(io::Error::other("the guardian server has ended"));
@@ -141,24 +132,13 @@ fn pass(socket: &OwnedFd, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::R
 
 /// Receives a datagram with its descriptors, waiting for it. No bytes mean that the daemon has ended.
 fn receive(socket: &OwnedFd, bytes: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_AT_ONCE))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    let received = loop {
-        let mut places = [IoSliceMut::new(bytes)];
-        match recvmsg(socket, &mut places, &mut control, RecvFlags::CMSG_CLOEXEC) {
-            Ok(received) => break received.bytes,
+    loop {
+        match passing::receive(socket, bytes, RecvFlags::empty()) {
             Err(Errno::INTR) => {}
-            Err(Errno::CONNRESET) => break 0,
-            Err(errno) => return Err(errno.into()),
-        }
-    };
-    let mut passed = Vec::new();
-    for message in control.drain() {
-        if let RecvAncillaryMessage::ScmRights(descriptors) = message {
-            passed.extend(descriptors);
+            Err(Errno::CONNRESET) => return Ok((0, Vec::new())),
+            received => return Ok(received?),
         }
     }
-    Ok((received, passed))
 }
 
 /// Runs the server in the forked process and never returns.

@@ -3,6 +3,8 @@
 #[cfg(not(loom))]
 pub mod fork;
 #[cfg(not(loom))]
+pub mod passing;
+#[cfg(not(loom))]
 pub mod process_memory;
 #[cfg(not(loom))]
 pub mod processors;
