@@ -26,14 +26,14 @@ use std::process::Command;
 use landeck_testing::program::forget_package;
 
 use crate::{Problem, complete};
-pub(crate) use destination::Place;
+pub(crate) use destination::InstallPlace;
 use destination::{Destination, remove};
 
 /// The options of an installation.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     #[command(flatten)]
-    place: Place,
+    place: InstallPlace,
     #[command(flatten)]
     build: Build,
     /// Install what `cargo xtask build` has built, without a compiler.
@@ -72,7 +72,7 @@ const PROGRAMS: [&str; 2] = ["landeck", "landeckd"];
 const TEXTS: &[&str] = &["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
 
 /// Removes every part that an installation has put there.
-pub(crate) fn uninstall(place: &Place) -> Result<bool, Problem> {
+pub(crate) fn uninstall(place: &InstallPlace) -> Result<bool, Problem> {
     let folder = place.folder();
     let parts = remove(&folder)?;
     say!("Landeck is removed from {}: {parts} files and links.", folder.display());

@@ -50,7 +50,7 @@ enum Command {
     /// Build and install the command, the libraries, the header and their documents.
     Install(install::Options),
     /// Remove what was installed.
-    Uninstall(install::Place),
+    Uninstall(install::InstallPlace),
     /// Build the book of the documents in target/book/html, and follow its links.
     Book,
     /// Make what is made of the description of MPI's functions.

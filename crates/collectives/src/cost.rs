@@ -349,7 +349,7 @@ struct Clocks<'a> {
 }
 
 /// The cost of a message.
-struct Message {
+struct CostMessage {
     /// The sender is busy for so long.
     sending: f64,
     /// The time from the sender's beginning until the data are there.
@@ -443,7 +443,7 @@ impl<'a> Clocks<'a> {
         last.max(self.work / self.scene.workers())
     }
 
-    fn message(&self, from: u32, to: u32, bytes: f64) -> Message {
+    fn message(&self, from: u32, to: u32, bytes: f64) -> CostMessage {
         let (scene, figures) = (self.scene, self.scene.figures);
         let group = scene.group;
         let bulk = if bytes <= INLINE_BYTES { 0.0 } else { bytes };
@@ -459,7 +459,7 @@ impl<'a> Clocks<'a> {
         // On processors of their own both copies go on at once.
         let ahead = if self.rotation > 0.0 { inwards } else { (both - out).max(0.0) };
         let arrival = overhead + line + ahead;
-        Message { sending: overhead + inwards, arrival, receiving: overhead + out }
+        CostMessage { sending: overhead + inwards, arrival, receiving: overhead + out }
     }
 
     fn link(&self, one: usize, other: usize) -> Link {
@@ -468,12 +468,12 @@ impl<'a> Clocks<'a> {
     }
 
     /// A message between hosts. Both ends are busy for a gap; the rest of the latency passes between them.
-    fn far_message(&self, link: Link, bytes: f64, bulk: f64) -> Message {
+    fn far_message(&self, link: Link, bytes: f64, bulk: f64) -> CostMessage {
         let overhead = ns(link.gap_ps);
         let carried = bytes * per_byte(link.kib_ps);
         let arrival = (ns(link.latency_ps) - overhead).max(overhead) + carried;
         let receiving = overhead + self.scene.local_copy(bulk);
-        Message { sending: overhead + carried, arrival, receiving }
+        CostMessage { sending: overhead + carried, arrival, receiving }
     }
 
     /// A member sends; returns when the data are there, and how long receiving takes.

@@ -41,8 +41,9 @@ impl Record {
     /// A file with this record instead of an earlier one of its machine; those of other machines stay.
     pub fn written_into(&self, text: &str) -> String {
         let parts = parts_of(text);
-        let is_other = |part: &&Part<'_>| part.machine.is_some_and(|other| other != self.machine);
-        let others: Vec<&Part<'_>> = parts.iter().filter(is_other).collect();
+        let is_other =
+            |part: &&RecordPart<'_>| part.machine.is_some_and(|other| other != self.machine);
+        let others: Vec<&RecordPart<'_>> = parts.iter().filter(is_other).collect();
         let kept = &others[others.len().saturating_sub(MACHINES_MAX - 1)..];
         let texts = kept.iter().map(|part| part.lines.join("\n") + "\n");
         texts.chain([self.to_string()]).collect()
@@ -50,14 +51,14 @@ impl Record {
 }
 
 /// The part of a file that belongs to one machine, with the comments above it.
-struct Part<'a> {
+struct RecordPart<'a> {
     machine: Option<&'a str>,
     first_line: usize,
     lines: Vec<&'a str>,
 }
 
-fn parts_of(text: &str) -> Vec<Part<'_>> {
-    let mut parts = vec![Part { machine: None, first_line: 0, lines: Vec::new() }];
+fn parts_of(text: &str) -> Vec<RecordPart<'_>> {
+    let mut parts = vec![RecordPart { machine: None, first_line: 0, lines: Vec::new() }];
     for (number, line) in text.lines().enumerate() {
         let machine = line.strip_prefix(MACHINE_LINE).map(|name| name.trim_matches('"'));
         let is_next = machine.is_some() && parts.last().is_some_and(|part| part.machine.is_some());
@@ -65,7 +66,7 @@ fn parts_of(text: &str) -> Vec<Part<'_>> {
             let is_above = |line: &&&str| line.starts_with('#');
             let above = last.lines.iter().rev().take_while(is_above).count();
             let lines = last.lines.split_off(last.lines.len() - above);
-            parts.push(Part { machine: None, first_line: number - above, lines });
+            parts.push(RecordPart { machine: None, first_line: number - above, lines });
         }
         if let Some(last) = parts.last_mut() {
             last.machine = last.machine.or(machine);

@@ -42,7 +42,7 @@ pub(crate) struct Gathering {
     /// The first token of the remote shells: two for each.
     tokens: u64,
     /// The hosts of the list, in its order.
-    places: Vec<Place>,
+    places: Vec<HostPlace>,
     shells: Vec<Shell>,
     /// Whether the hosts of the list have been looked at.
     has_begun: bool,
@@ -56,7 +56,7 @@ pub(crate) struct Gathering {
 
 /// A host of the launcher's list.
 #[derive(Debug)]
-struct Place {
+struct HostPlace {
     name: String,
     /// Its remote shell, as a place in the list of them.
     shell: Option<usize>,
@@ -100,7 +100,7 @@ impl Gathering {
     /// those above.
     pub(crate) fn new(way: StartWay, names: Vec<String>, tokens: u64) -> Self {
         let now = Instant::now();
-        let place = |name| Place {
+        let place = |name| HostPlace {
             name,
             shell: None,
             addresses: Vec::new(),
@@ -164,9 +164,9 @@ impl Gathering {
         self.begin_starts(context);
         self.look_at_clock(context);
         let is_settled =
-            |place: &Place| matches!(place.state, PlaceState::Up(_) | PlaceState::Failed);
+            |place: &HostPlace| matches!(place.state, PlaceState::Up(_) | PlaceState::Failed);
         if !self.refusals.is_empty() {
-            let is_waiting = |place: &Place| place.state == PlaceState::Waiting;
+            let is_waiting = |place: &HostPlace| place.state == PlaceState::Waiting;
             let all = self.places.iter().all(|place| is_settled(place) || is_waiting(place));
             let is_time = all || self.refuse_at.is_none_or(|at| Instant::now() >= at);
             return is_time.then(|| Err(std::mem::take(&mut self.refusals)));
@@ -222,7 +222,7 @@ impl Gathering {
 
     /// Begins to start daemons, as many at a time as is good for this host.
     fn begin_starts(&mut self, context: &mut Context<'_>) {
-        let starting = |place: &Place| place.state == PlaceState::Starting;
+        let starting = |place: &HostPlace| place.state == PlaceState::Starting;
         let mut running = self.places.iter().filter(|place| starting(place)).count();
         if self.way.is_shared() {
             let waiting = |place: &usize| self.places[*place].state == PlaceState::Waiting;
@@ -424,7 +424,7 @@ impl Gathering {
         if own == *addresses {
             return Some(PlaceState::Up(HostNumber::ARBITER));
         }
-        let same = |place: &&Place| place.addresses == *addresses;
+        let same = |place: &&HostPlace| place.addresses == *addresses;
         self.places.iter().find(same).map(|place| place.state)
     }
 
@@ -473,7 +473,7 @@ impl Gathering {
             }
         }
         let is_awaited =
-            |place: &&Place| !matches!(place.state, PlaceState::Up(_) | PlaceState::Failed);
+            |place: &&HostPlace| !matches!(place.state, PlaceState::Up(_) | PlaceState::Failed);
         let awaited = self.places.iter().filter(is_awaited).count();
         if now >= self.progress_at && awaited > 0 && self.refusals.is_empty() {
             self.progress_at = now + PROGRESS_INTERVAL;
@@ -485,7 +485,7 @@ impl Gathering {
     }
 
     /// The names of hosts, as far as a message has room for them.
-    fn names<'a>(&self, places: impl Iterator<Item = &'a Place>) -> String {
+    fn names<'a>(&self, places: impl Iterator<Item = &'a HostPlace>) -> String {
         let mut names: Vec<&str> = places.map(|place| place.name.as_str()).collect();
         let more = names.len().saturating_sub(NAMED_MAX);
         names.truncate(NAMED_MAX);

@@ -260,9 +260,9 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    struct Place(PathBuf);
+    struct IndexFolder(PathBuf);
 
-    impl Place {
+    impl IndexFolder {
         fn new(name: &str) -> Self {
             let id = std::process::id();
             let place = std::env::temp_dir().join(format!("landeck-test-index-{name}-{id}"));
@@ -271,7 +271,7 @@ mod tests {
         }
     }
 
-    impl Drop for Place {
+    impl Drop for IndexFolder {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn an_entry_goes_with_its_job() {
-        let place = Place::new("goes");
+        let place = IndexFolder::new("goes");
         let index = Index::at(place.0.join("landeck")).unwrap();
         let mode = fs::metadata(index.directory()).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, PRIVATE);
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn entries_tell_who_may_be_meant_without_being_asked() {
-        let place = Place::new("meant");
+        let place = IndexFolder::new("meant");
         let index = Index::at(place.0.join("landeck")).unwrap();
         let entry = |host, name| index.enter(SegmentId(host), &JobName::new(name)).unwrap();
         let _entries = [entry(0xab << 56, "heat"), entry(0xcd << 56, "a/b \u{fc}")];
@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn entries_of_killed_jobs_are_removed_at_each_look_and_each_new_job() {
-        let place = Place::new("left");
+        let place = IndexFolder::new("left");
         let index = Index::at(place.0.join("landeck")).unwrap();
         let kill = |host| {
             let mut entry = index.enter(SegmentId(host), &JobName::new("heat")).unwrap();
@@ -336,7 +336,7 @@ mod tests {
 
     #[test]
     fn a_directory_that_others_can_enter_is_not_used() {
-        let place = Place::new("private");
+        let place = IndexFolder::new("private");
         let open = place.0.join("open");
         fs::create_dir(&open).unwrap();
         fs::set_permissions(&open, fs::Permissions::from_mode(0o755)).unwrap();

@@ -116,20 +116,20 @@ const EMPTY: List = List { first: NONE, last: NONE };
 
 /// A node's place in one list.
 #[derive(Clone, Copy)]
-struct Link {
+struct QueueLink {
     list: u32,
     before: u32,
     after: u32,
 }
 
-const UNLINKED: Link = Link { list: NONE, before: NONE, after: NONE };
+const UNLINKED: QueueLink = QueueLink { list: NONE, before: NONE, after: NONE };
 
 /// A node in up to `N` lists.
 struct Node<T, const N: usize> {
     value: Option<T>,
     /// Grows with every node, so that the oldest can be found.
     number: u64,
-    links: [Link; N],
+    links: [QueueLink; N],
 }
 
 /// Nodes in lists by key. Lists that became empty stay for a while, since the next message often has the same key; they
@@ -214,7 +214,7 @@ impl<T, const N: usize> Table<T, N> {
             NONE => ends.last = at,
             _ => self.nodes[after as usize].links[way].before = at,
         }
-        self.nodes[at as usize].links[way] = Link { list, before, after };
+        self.nodes[at as usize].links[way] = QueueLink { list, before, after };
     }
 
     fn remove(&mut self, at: u32) -> Option<T> {

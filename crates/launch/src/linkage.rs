@@ -106,7 +106,7 @@ fn needed(program: &Path) -> Option<Vec<String>> {
 }
 
 /// A part of the file that is mapped into memory.
-struct Part {
+struct ElfPart {
     kind: u32,
     offset: u64,
     address: u64,
@@ -116,7 +116,7 @@ struct Part {
 /// A program's file with its table of parts.
 struct Elf {
     file: File,
-    parts: Vec<Part>,
+    parts: Vec<ElfPart>,
 }
 
 impl Elf {
@@ -151,7 +151,7 @@ impl Elf {
     /// The place in the file of a given address in memory.
     fn offset_of(&self, address: u64) -> Option<u64> {
         let loaded = self.parts.iter().filter(|part| part.kind == PT_LOAD);
-        let inside = |part: &Part| {
+        let inside = |part: &ElfPart| {
             let at = address.checked_sub(part.address).filter(|at| *at < part.bytes)?;
             part.offset.checked_add(at)
         };
@@ -166,8 +166,8 @@ impl Elf {
     }
 }
 
-fn part(header: &[u8]) -> Option<Part> {
-    Some(Part {
+fn part(header: &[u8]) -> Option<ElfPart> {
+    Some(ElfPart {
         kind: u32::from_ne_bytes(header.get(..4)?.try_into().ok()?),
         offset: u64_at(header, 8)?,
         address: u64_at(header, 16)?,

@@ -127,7 +127,7 @@ impl Layout {
         order: ArrayOrder,
         item: &Self,
     ) -> Result<Self, ArrayError> {
-        let mut part = Part::new(item)?;
+        let mut part = ArrayPart::new(item)?;
         for dimension in fastest_first(sections.len(), order)? {
             let Section { size, length, start } = sections[dimension];
             if length == 0 || start.checked_add(length).is_none_or(|end| end > size) {
@@ -151,7 +151,7 @@ impl Layout {
         item: &Self,
     ) -> Result<Self, ArrayError> {
         let place = grid_place(axes, processes, rank)?;
-        let mut part = Part::new(item)?;
+        let mut part = ArrayPart::new(item)?;
         for dimension in fastest_first(axes.len(), order)? {
             let axis = &axes[dimension];
             part.take(axis.size, &axis.blocks_of(dimension, place[dimension])?)?;
@@ -161,7 +161,7 @@ impl Layout {
 }
 
 /// The selected indices of some dimensions of an array.
-struct Part {
+struct ArrayPart {
     layout: Layout,
     /// The distance from one index of the next dimension to the next, in bytes.
     stride: i64,
@@ -177,7 +177,7 @@ struct Blocks {
     period: u64,
 }
 
-impl Part {
+impl ArrayPart {
     fn new(item: &Layout) -> Result<Self, LayoutError> {
         Ok(Self { layout: item.clone(), stride: item.extent_bytes()? })
     }

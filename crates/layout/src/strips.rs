@@ -67,9 +67,9 @@ impl Layout {
             Row { offset: 0, stride: extent, packed: 0, packed_stride: self.size_bytes(), count };
         if range.end - range.start == size_bytes {
             // The common case needs no divisions.
-            walk.row(Part::Item, items);
+            walk.row(StripPart::Item, items);
         } else {
-            walk.part_of_row(Part::Item, items, -(range.start as i64), range);
+            walk.part_of_row(StripPart::Item, items, -(range.start as i64), range);
         }
         Ok(())
     }
@@ -89,7 +89,7 @@ const PAIRED_BYTES_MAX: u64 = 16;
 
 /// A part of the walk: an item, or a node of the table.
 #[derive(Clone, Copy)]
-enum Part {
+enum StripPart {
     Item,
     Node(u32),
 }
@@ -110,25 +110,25 @@ struct Walk<'a, F> {
 }
 
 impl<'a, F: FnMut(Strip)> Walk<'a, F> {
-    fn facts(&self, part: Part) -> &'a Facts {
+    fn facts(&self, part: StripPart) -> &'a Facts {
         match (part, self.layout.tree()) {
-            (Part::Node(node), Some(tree)) => tree.facts(node),
+            (StripPart::Node(node), Some(tree)) => tree.facts(node),
             _ => self.layout.facts(),
         }
     }
 
     /// The table and the form of a part; `None` for a run of elements.
-    fn form(&self, part: Part) -> Option<(&'a Tree, Form)> {
+    fn form(&self, part: StripPart) -> Option<(&'a Tree, Form)> {
         let tree = self.layout.tree()?;
         let node = match part {
-            Part::Item => tree.root(),
-            Part::Node(node) => node,
+            StripPart::Item => tree.root(),
+            StripPart::Node(node) => node,
         };
         Some((tree, tree.form(node)))
     }
 
     /// Walks some bytes of a part whose first packed byte is `packed`.
-    fn part(&mut self, part: Part, offset: i64, packed: i64, range: Range<u64>) {
+    fn part(&mut self, part: StripPart, offset: i64, packed: i64, range: Range<u64>) {
         let facts = self.facts(part);
         if range.start == 0 && range.end == facts.size {
             return self.whole(part, offset, packed);
@@ -141,7 +141,7 @@ impl<'a, F: FnMut(Strip)> Walk<'a, F> {
         match self.form(part) {
             Some((_, Form::Repeat(repeat))) => {
                 let row = row_of(&repeat, offset);
-                self.part_of_row(Part::Node(repeat.child), row, packed, range);
+                self.part_of_row(StripPart::Node(repeat.child), row, packed, range);
             }
             Some((_, Form::List { first, last })) => {
                 self.part_of_list(first..last, offset, packed, range);
@@ -151,7 +151,7 @@ impl<'a, F: FnMut(Strip)> Walk<'a, F> {
     }
 
     /// Walks some bytes of a row: the rest of the first part, whole parts, and the beginning of the last.
-    fn part_of_row(&mut self, part: Part, row: Row, packed: i64, range: Range<u64>) {
+    fn part_of_row(&mut self, part: StripPart, row: Row, packed: i64, range: Range<u64>) {
         let size = self.facts(part).size;
         let (first, last) = (range.start / size, range.end / size);
         let (before, behind) = (range.start % size, range.end % size);
@@ -192,12 +192,12 @@ impl<'a, F: FnMut(Strip)> Walk<'a, F> {
             let end = range.end.min(start + tree.facts(entry.child).size) - start;
             let part = range.start.saturating_sub(start)..end;
             let (offset, packed) = place_of(entry, offset, packed);
-            self.part(Part::Node(entry.child), offset, packed, part);
+            self.part(StripPart::Node(entry.child), offset, packed, part);
         }
     }
 
     /// Walks all bytes of a part.
-    fn whole(&mut self, part: Part, offset: i64, packed: i64) {
+    fn whole(&mut self, part: StripPart, offset: i64, packed: i64) {
         let facts = self.facts(part);
         if facts.dense {
             let length = facts.size as usize;
@@ -207,7 +207,7 @@ impl<'a, F: FnMut(Strip)> Walk<'a, F> {
             Some((tree, Form::Repeat(repeat))) => {
                 let packed_stride = tree.facts(repeat.child).size;
                 let row = Row { packed, packed_stride, ..row_of(&repeat, offset) };
-                self.row(Part::Node(repeat.child), row);
+                self.row(StripPart::Node(repeat.child), row);
             }
             Some((_, Form::List { first, last })) => {
                 let Some(tree) = self.layout.tree() else { return };
@@ -218,7 +218,7 @@ impl<'a, F: FnMut(Strip)> Walk<'a, F> {
                         let offset = offset.wrapping_add(facts.true_bounds.lower);
                         self.block(offset, packed, facts.size as usize);
                     } else {
-                        self.whole(Part::Node(entry.child), offset, packed);
+                        self.whole(StripPart::Node(entry.child), offset, packed);
                     }
                 }
             }
@@ -227,7 +227,7 @@ impl<'a, F: FnMut(Strip)> Walk<'a, F> {
     }
 
     /// Walks all bytes of a row.
-    fn row(&mut self, part: Part, row: Row) {
+    fn row(&mut self, part: StripPart, row: Row) {
         let facts = self.facts(part);
         if row.count == 0 {
             return;
@@ -253,7 +253,7 @@ impl<'a, F: FnMut(Strip)> Walk<'a, F> {
 
     /// Walks a row of rows, along the longer ones.
     fn row_of_rows(&mut self, inner: Repeat, row: Row) {
-        let child = Part::Node(inner.child);
+        let child = StripPart::Node(inner.child);
         let packed_stride = self.facts(child).size;
         if inner.count > SHORT_ROW || inner.count >= row.count {
             for index in 0..row.count {
@@ -294,7 +294,7 @@ impl<'a, F: FnMut(Strip)> Walk<'a, F> {
                     Some(second) => self.pairs(tree, (entry, second), rows),
                     None => {
                         let (offset, packed) = place_of(entry, rows.offset, rows.packed);
-                        self.row(Part::Node(entry.child), Row { offset, packed, ..rows });
+                        self.row(StripPart::Node(entry.child), Row { offset, packed, ..rows });
                     }
                 }
             }

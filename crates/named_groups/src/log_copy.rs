@@ -48,7 +48,7 @@ pub(crate) struct LogCopy {
 
 /// The server, as a client reaches it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Link {
+pub(crate) struct FeedLink {
     /// The server's process, and its peer number here.
     pub(crate) process: ProcessId,
     pub(crate) peer: u32,
@@ -69,7 +69,7 @@ pub(crate) struct Inbox {
 }
 
 struct InboxState {
-    link: Link,
+    link: FeedLink,
     arrived: VecDeque<FromServer>,
     /// A feed whose receipt waits until the feeds before it were folded.
     owed: Option<u64>,
@@ -100,7 +100,7 @@ pub(crate) struct Directory {
     elsewhere: Vec<u32>,
 }
 
-impl Link {
+impl FeedLink {
     /// Whether this link leads to the mailbox of this process in this context.
     pub(crate) fn is_of(&self, process: ProcessId, context: u32) -> bool {
         (self.process, self.context) == (process, context)
@@ -109,7 +109,7 @@ impl Link {
 
 impl Inbox {
     /// An inbox of this process in a context of its own, whose messages are of a server.
-    pub(crate) fn open(shared: &Shared, context: u32, link: Link) -> Arc<Self> {
+    pub(crate) fn open(shared: &Shared, context: u32, link: FeedLink) -> Arc<Self> {
         let process = shared.process();
         let own = process_word(process.slot, process.incarnation);
         let state = InboxState {
@@ -122,12 +122,12 @@ impl Inbox {
         Arc::new(Self { own, context, state: Mutex::new(state) })
     }
 
-    pub(crate) fn link(&self) -> Link {
+    pub(crate) fn link(&self) -> FeedLink {
         lock(&self.state).link
     }
 
     /// Goes on with another server. What the last one has sent counts; nothing more of it does.
-    pub(crate) fn set_link(&self, link: Link) {
+    pub(crate) fn set_link(&self, link: FeedLink) {
         let mut state = lock(&self.state);
         state.owed = None;
         // The next server knows nothing of what they have taken.

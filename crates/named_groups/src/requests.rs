@@ -23,7 +23,7 @@ use landeck_protocols::service::{
 use crate::answer::Answer;
 use crate::error::{Result, ServiceError};
 use crate::group_error::GroupError;
-use crate::log_copy::{Link, LogCopy};
+use crate::log_copy::{FeedLink, LogCopy};
 use crate::message::Broadcast;
 use crate::replica::{LocalState, Replica, WaitNotice, no_peer};
 use crate::server::serve;
@@ -333,7 +333,7 @@ impl Replica {
     /// The server of a group of another host.
     fn server_elsewhere(&self, copy: &LogCopy) -> Result<Server> {
         self.find_server()?;
-        let Link { process, peer, context, epoch, is_cut } = copy.inbox().link();
+        let FeedLink { process, peer, context, epoch, is_cut } = copy.inbox().link();
         if is_cut {
             return Err(self.destroyed());
         }

@@ -416,10 +416,10 @@ fn number<T: Clone + Ord>(numbers: &mut Numbers<T>, kept: &mut Vec<T>, thing: T)
 }
 
 /// A numerator and a denominator: the share of the bytes.
-type Part = (u64, u64);
+type PlanPart = (u64, u64);
 
 /// Each step's visit to the board, with all of its bytes.
-fn visits(plan: &Plan) -> Vec<(u32, Part)> {
+fn visits(plan: &Plan) -> Vec<(u32, PlanPart)> {
     let mut deposits = 0u32;
     let visit = |step: &PlanStep| {
         deposits += u32::from(step.action.comes());
@@ -430,7 +430,7 @@ fn visits(plan: &Plan) -> Vec<(u32, Part)> {
 
 /// Repeats a member's plan for each chunk of an operation at the board. Returns with each step its chunk and its
 /// share of the bytes.
-fn in_rounds(plan: Plan, bytes: u64, schedule: BoardSchedule) -> (Plan, Vec<(u32, Part)>) {
+fn in_rounds(plan: Plan, bytes: u64, schedule: BoardSchedule) -> (Plan, Vec<(u32, PlanPart)>) {
     let (mut steps, mut of_steps) = (Vec::new(), Vec::new());
     let mut add = |step: &PlanStep, at: u32| {
         let chunk = Chunk::of(schedule, (bytes, 1), at);
@@ -464,7 +464,7 @@ struct Form<'a> {
     /// Whether other members with this walk have other numbers of bytes.
     is_uneven: bool,
     /// The round of each step and its share of the bytes; empty with one round.
-    rounds: &'a [(u32, Part)],
+    rounds: &'a [(u32, PlanPart)],
     prepared: &'a Arc<Prepared>,
 }
 

@@ -44,17 +44,17 @@ const ON_ONE_HOST: &str = " (one host)";
 
 /// Where the processes of the jobs are.
 #[derive(Debug, Clone, Copy)]
-pub enum Place<'a> {
+pub enum DeathPlace<'a> {
     /// On this host.
     Here,
     /// On these hosts, each of which has as many processes as the others, in the order of their numbers.
     Over(&'a Hosts),
 }
 
-impl Place<'_> {
+impl DeathPlace<'_> {
     /// Kills a process of a job of so many; `pid` is its PID on its own host.
     fn kill(self, processes: u64, number: u64, pid: u32) -> Result<(), String> {
-        let Place::Over(hosts) = self else {
+        let DeathPlace::Over(hosts) = self else {
             let process = Pid::from_raw(pid as i32).ok_or("the victim has no number")?;
             return kill_process(process, Signal::KILL).map_err(|error| error.to_string());
         };
@@ -75,20 +75,20 @@ impl Place<'_> {
 /// If a survivor was told too late, never, or something else. Each such kill is printed then, and the seed.
 pub fn kill_in_each_operation(
     names: &mut Command,
-    place: Place<'_>,
+    place: DeathPlace<'_>,
     job: impl Fn(u64) -> Command,
     is_right: impl Fn(&str, u32) -> bool,
 ) {
     let seed = seed();
     let rounds = match place {
         _ if std::env::var_os("LANDECK_SOAK").is_some() => ROUNDS_SOAK,
-        Place::Here => ROUNDS,
-        Place::Over(_) => ROUNDS_OVER_HOSTS,
+        DeathPlace::Here => ROUNDS,
+        DeathPlace::Over(_) => ROUNDS_OVER_HOSTS,
     };
     let wanted = std::env::var("LANDECK_OPERATION").ok();
     let named = String::from_utf8_lossy(&succeed(names).stdout).into_owned();
     let is_wanted = |name: &&str| {
-        (matches!(place, Place::Here) || !name.ends_with(ON_ONE_HOST))
+        (matches!(place, DeathPlace::Here) || !name.ends_with(ON_ONE_HOST))
             && wanted.as_deref().is_none_or(|only| only == *name)
     };
     let mut faults = Vec::new();
@@ -114,10 +114,10 @@ pub fn kill_in_each_operation(
 }
 
 /// Prints after which time the last survivor of a kill was told: the median, how many were late, and the slowest.
-fn print_times(place: Place<'_>, times: &mut [(Duration, &str)]) {
+fn print_times(place: DeathPlace<'_>, times: &mut [(Duration, &str)]) {
     let on_time = match place {
-        Place::Here => Duration::from_millis(100),
-        Place::Over(_) => Duration::from_secs(1),
+        DeathPlace::Here => Duration::from_millis(100),
+        DeathPlace::Over(_) => Duration::from_secs(1),
     };
     times.sort();
     let Some((median, _)) = times.get(times.len() / 2) else { return };
@@ -144,7 +144,7 @@ impl Kill {
     /// was wrong, with what the job wrote to standard error.
     fn run(
         &self,
-        place: Place<'_>,
+        place: DeathPlace<'_>,
         command: &mut Command,
         is_right: &impl Fn(&str, u32) -> bool,
     ) -> Result<Duration, String> {
@@ -163,7 +163,7 @@ impl Kill {
 
     fn watch(
         &self,
-        place: Place<'_>,
+        place: DeathPlace<'_>,
         lines: &Receiver<String>,
         is_right: &impl Fn(&str, u32) -> bool,
     ) -> Result<Duration, String> {

@@ -34,7 +34,7 @@ pub enum HandleError {
 pub struct Table<T> {
     kind: u8,
     /// Chunk `k` has 64 x 2^k places, and is never moved or freed.
-    chunks: [AtomicPtr<Place<T>>; CHUNKS],
+    chunks: [AtomicPtr<HandlePlace<T>>; CHUNKS],
     /// How many places there are.
     length: AtomicU32,
     /// The place that was freed last: a count that changes with every use, and index + 1.
@@ -42,7 +42,7 @@ pub struct Table<T> {
 }
 
 #[derive(Debug)]
-struct Place<T> {
+struct HandlePlace<T> {
     generation: AtomicU32,
     /// The place that was freed before this one: index + 1.
     next: AtomicU32,
@@ -53,7 +53,7 @@ struct Place<T> {
 #[derive(Debug)]
 pub struct Vacant<'a, T> {
     table: &'a Table<T>,
-    place: &'a Place<T>,
+    place: &'a HandlePlace<T>,
     index: u32,
     /// The head of the list of free places, which this one is the first of.
     head: u64,
@@ -178,7 +178,7 @@ impl<T> Table<T> {
     /// # Safety
     /// As [`Table::discard_alone`]. No place is taken into use before the value is dropped or given up.
     #[inline(always)]
-    unsafe fn vacate_alone(&self, handle: u64) -> Result<&Place<T>, HandleError> {
+    unsafe fn vacate_alone(&self, handle: u64) -> Result<&HandlePlace<T>, HandleError> {
         let (index, place) = match self.place(handle as u32) {
             Some(place) if self.leads_to(handle, place) => (handle as u32, place),
             _ => return Err(self.blame(handle)),
@@ -270,7 +270,7 @@ impl<T> Table<T> {
 
     /// Whether a place is used, for this handle.
     #[inline(always)]
-    fn leads_to(&self, handle: u64, place: &Place<T>) -> bool {
+    fn leads_to(&self, handle: u64, place: &HandlePlace<T>) -> bool {
         let expected = self.handle(place.generation.load(Ordering::Acquire), handle as u32);
         expected == handle && generation_of(handle) % 2 == 1
     }
@@ -294,7 +294,7 @@ impl<T> Table<T> {
     }
 
     #[inline(always)]
-    fn place(&self, index: u32) -> Option<&Place<T>> {
+    fn place(&self, index: u32) -> Option<&HandlePlace<T>> {
         let chunk = (u64::from(index) / u64::from(FIRST_CHUNK) + 1).ilog2();
         let start = self.chunks.get(chunk as usize)?.load(Ordering::Acquire);
         if start.is_null() {
@@ -320,7 +320,7 @@ impl<T> Table<T> {
         }
     }
 
-    fn give_back(&self, index: u32, place: &Place<T>) {
+    fn give_back(&self, index: u32, place: &HandlePlace<T>) {
         let mut head = self.free.load(Ordering::Relaxed);
         loop {
             place.next.store(head as u32, Ordering::Relaxed);
@@ -349,16 +349,16 @@ impl<T> Table<T> {
     #[cold]
     fn add_chunk(&self, chunk: u32) -> Result<(), NoRoom> {
         let length = (FIRST_CHUNK as usize) << chunk;
-        let no_room = NoRoom { bytes: length.saturating_mul(size_of::<Place<T>>()) };
-        let layout = Layout::array::<Place<T>>(length).map_err(|_| no_room)?;
+        let no_room = NoRoom { bytes: length.saturating_mul(size_of::<HandlePlace<T>>()) };
+        let layout = Layout::array::<HandlePlace<T>>(length).map_err(|_| no_room)?;
         // SAFETY: places are not of no size, and there are some.
-        let start = unsafe { std::alloc::alloc(layout) }.cast::<Place<T>>();
+        let start = unsafe { std::alloc::alloc(layout) }.cast::<HandlePlace<T>>();
         if start.is_null() {
             return Err(no_room);
         }
         for at in 0..length {
             // SAFETY: the memory is for so many places, and nobody else has seen it.
-            unsafe { start.add(at).write(Place::new()) };
+            unsafe { start.add(at).write(HandlePlace::new()) };
         }
         let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
         let slot = &self.chunks[chunk as usize];
@@ -386,7 +386,7 @@ impl<T> Vacant<'_, T> {
     }
 }
 
-impl<T> Place<T> {
+impl<T> HandlePlace<T> {
     fn new() -> Self {
         let value = UnsafeCell::new(MaybeUninit::uninit());
         Self { generation: AtomicU32::new(0), next: AtomicU32::new(0), value }

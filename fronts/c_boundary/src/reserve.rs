@@ -22,12 +22,12 @@ const BYTES: usize = 1 << 20;
 const PIECE_BYTES_MAX: usize = 64 << 10;
 
 #[repr(align(4096))]
-struct Place(UnsafeCell<[u8; BYTES]>);
+struct ReservePlace(UnsafeCell<[u8; BYTES]>);
 
 // SAFETY: each byte belongs to one piece, and only the owner of the piece uses it.
-unsafe impl Sync for Place {}
+unsafe impl Sync for ReservePlace {}
 
-static PLACE: Place = Place(UnsafeCell::new([0; BYTES]));
+static PLACE: ReservePlace = ReservePlace(UnsafeCell::new([0; BYTES]));
 /// Where the next piece begins.
 static NEXT: Mutex<usize> = Mutex::new(0);
 /// How many pieces are out.
@@ -105,7 +105,7 @@ fn is_of_reserve(piece: *const u8) -> bool {
 /// A piece of the reserve; null if it is too large, or nothing is left.
 #[cold]
 fn take(layout: Layout) -> *mut u8 {
-    if layout.size() > PIECE_BYTES_MAX || layout.align() > align_of::<Place>() {
+    if layout.size() > PIECE_BYTES_MAX || layout.align() > align_of::<ReservePlace>() {
         return std::ptr::null_mut();
     }
     let mut next = NEXT.lock().unwrap_or_else(PoisonError::into_inner);

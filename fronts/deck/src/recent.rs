@@ -51,9 +51,9 @@ macro_rules! found_anew {
 pub(crate) use found_anew;
 
 /// Those of one kind and one thread.
-pub(crate) struct Recent<T>([Place<T>; PLACES]);
+pub(crate) struct Recent<T>([RecentPlace<T>; PLACES]);
 
-struct Place<T> {
+struct RecentPlace<T> {
     /// Zero, which is no handle, when there is nothing.
     handle: Cell<u64>,
     /// Calls that use what is here: it stays until they are over.
@@ -70,11 +70,11 @@ pub(crate) enum Used<T> {
 }
 
 /// The right to use what is in a place of this thread.
-pub(crate) struct Kept<T>(NonNull<Place<T>>);
+pub(crate) struct Kept<T>(NonNull<RecentPlace<T>>);
 
 impl<T> Recent<T> {
     pub(crate) const fn new() -> Self {
-        Self([const { Place::new() }; PLACES])
+        Self([const { RecentPlace::new() }; PLACES])
     }
 
     /// The object of this handle, if it is here.
@@ -103,12 +103,12 @@ impl<T> Recent<T> {
     }
 
     #[inline]
-    fn place(&self, handle: Handle) -> &Place<T> {
+    fn place(&self, handle: Handle) -> &RecentPlace<T> {
         &self.0[handle.0 as usize % PLACES]
     }
 }
 
-impl<T> Place<T> {
+impl<T> RecentPlace<T> {
     const fn new() -> Self {
         Self { handle: Cell::new(0), users: Cell::new(0), object: UnsafeCell::new(None) }
     }
@@ -126,13 +126,13 @@ impl<T> Place<T> {
 impl<T> Kept<T> {
     /// The place has an object.
     #[inline]
-    fn of(place: &Place<T>) -> Self {
+    fn of(place: &RecentPlace<T>) -> Self {
         place.users.set(place.users.get() + 1);
         Self(NonNull::from(place))
     }
 
     #[inline]
-    fn place(&self) -> &Place<T> {
+    fn place(&self) -> &RecentPlace<T> {
         // SAFETY: places are a thread's, which stays while it is inside a call, and this does not leave it.
         unsafe { self.0.as_ref() }
     }

@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::support::{alone, launcher, launcher_path, libraries, program, watched};
-use landeck_testing::deaths::{self, Place};
+use landeck_testing::deaths::{self, DeathPlace};
 use landeck_testing::hosts::{Hosts, Wish};
 use landeck_testing::jobs;
 
@@ -17,7 +17,7 @@ fn the_others_are_told_of_a_death_in_every_operation_while_all_of_them_stay() {
     let program = program("deaths");
     let path = program.to_str().expect("a path of ours");
     let job = |nodes: u64| launcher(&["--on-failure", "notify", "-n", &nodes.to_string(), path]);
-    deaths::kill_in_each_operation(&mut alone(&program), Place::Here, job, |_, _| true);
+    deaths::kill_in_each_operation(&mut alone(&program), DeathPlace::Here, job, |_, _| true);
 }
 
 #[test]
@@ -34,5 +34,7 @@ fn the_others_are_told_over_hosts_as_well() {
         job.env("LD_LIBRARY_PATH", libraries());
         job
     };
-    deaths::kill_in_each_operation(&mut alone(&program), Place::Over(&hosts), job, |_, _| true);
+    deaths::kill_in_each_operation(&mut alone(&program), DeathPlace::Over(&hosts), job, |_, _| {
+        true
+    });
 }

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::support::{Launcher, Library, RUN_LIMIT, command, launcher, program};
-use landeck_testing::deaths::{self, Place};
+use landeck_testing::deaths::{self, DeathPlace};
 use landeck_testing::hosts::{Hosts, Wish};
 use landeck_testing::{Trail, Watchdog, jobs};
 
@@ -15,11 +15,11 @@ use landeck_testing::{Trail, Watchdog, jobs};
 const LIMIT: Duration = Duration::from_secs(1_000);
 
 /// A job of so many processes that go on without those that fail.
-fn job(place: Place<'_>, processes: u64, program: &Path) -> Command {
+fn job(place: DeathPlace<'_>, processes: u64, program: &Path) -> Command {
     // The number of a process on another host is another process here, so the place is explicit.
     let mut job = match place {
-        Place::Here => jobs::run_here(launcher()),
-        Place::Over(hosts) => jobs::run_on(hosts, launcher(), processes as usize),
+        DeathPlace::Here => jobs::run_here(launcher()),
+        DeathPlace::Over(hosts) => jobs::run_on(hosts, launcher(), processes as usize),
     };
     job.args(["--on-failure", "notify", "-n", &processes.to_string()]).arg(program);
     let usual = command(Launcher::LandeckHere, Library::Ours, 1, program);
@@ -27,7 +27,7 @@ fn job(place: Place<'_>, processes: u64, program: &Path) -> Command {
     job
 }
 
-fn kill_in_each_operation(place: Place<'_>) {
+fn kill_in_each_operation(place: DeathPlace<'_>) {
     let program = program("deaths");
     let names = &mut command(Launcher::None, Library::Ours, 1, &program);
     let job = |processes: u64| job(place, processes, &program);
@@ -39,7 +39,7 @@ fn kill_in_each_operation(place: Place<'_>) {
 #[test]
 fn the_others_are_told_of_a_death_in_every_operation_while_all_of_them_stay() {
     let _watchdog = Watchdog::start(LIMIT);
-    kill_in_each_operation(Place::Here);
+    kill_in_each_operation(DeathPlace::Here);
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn the_others_are_told_over_hosts_as_well() {
     let _watchdog = Watchdog::start(LIMIT);
     let wish = Wish::hosts(2);
     if let Some(hosts) = Hosts::or_skip("the_others_are_told_over_hosts_as_well", &wish) {
-        kill_in_each_operation(Place::Over(&hosts));
+        kill_in_each_operation(DeathPlace::Over(&hosts));
     }
 }
 
@@ -56,7 +56,7 @@ fn all_members_are_told_of_a_neighbour_that_has_left_while_all_of_them_stay() {
     const PROCESSES: usize = 6;
     let _watchdog = Watchdog::start(LIMIT);
     let trail = Trail::new();
-    let mut job = job(Place::Here, PROCESSES as u64, &program("departed_neighbour"));
+    let mut job = job(DeathPlace::Here, PROCESSES as u64, &program("departed_neighbour"));
     let mut launcher = trail.spawn(job.stdout(Stdio::piped()).stderr(Stdio::null()));
     let output = BufReader::new(launcher.stdout.take().expect("it is piped"));
     let told = output.lines().take(PROCESSES - 1).map(|line| line.expect("it is text"));
@@ -72,7 +72,7 @@ fn all_members_are_told_of_a_neighbour_that_has_left_while_all_of_them_stay() {
 #[test]
 fn errors_in_statuses_and_other_communicators_name_the_dead_as_the_user_knows_it() {
     let _watchdog = Watchdog::start(LIMIT);
-    let output = Trail::new().run(&mut job(Place::Here, 4, &program("names")), RUN_LIMIT);
+    let output = Trail::new().run(&mut job(DeathPlace::Here, 4, &program("names")), RUN_LIMIT);
     let (said, errors) = (text(&output.stdout), text(&output.stderr));
     for rank in 0..3 {
         let line = format!("names: rank {rank} was told who died");

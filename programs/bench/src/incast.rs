@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::candidate::{Candidate, Places};
 use crate::chart::{Chart, ChartAxis, Line, machine_words};
 use crate::cluster::Cluster;
-use crate::figure::Part;
+use crate::figure::FigurePart;
 use crate::machine::Machine;
 use crate::paced::{Paced, name_of, pace};
 use crate::plot::colour;
@@ -221,7 +221,7 @@ impl IncastOptions {
     /// One job that gathers blocks of several sizes.
     fn launch(&self, cluster: &Cluster, places: &Places, gatherer: &Paced, ones: &mut [Measured]) {
         let Some(n) = ones.first().map(|one| one.senders + 1) else { return };
-        let part = Part::spread(n, n);
+        let part = FigurePart::spread(n, n);
         let (first, then) = (first_gathers(gatherer), self.effort().1);
         let mut arguments = vec![(first + then).to_string()];
         arguments.extend(ones.iter().map(|one| one.bytes.to_string()));

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::candidate::{Candidate, Places};
 use crate::cluster::{Cluster, REMOTE_SHELL};
-use crate::figure::Part;
+use crate::figure::FigurePart;
 
 /// Runs a command, and takes the code of a job with processes that were killed for a good end.
 const KILLED_IS_WELL: &str = "\"$@\"; code=$?; [ $code = 137 ] || exit $code";
@@ -25,7 +25,7 @@ pub(crate) fn command(
     cluster: &Cluster,
     places: &Places,
     candidate: Candidate,
-    part: &Part,
+    part: &FigurePart,
     program: &Path,
     arguments: &[String],
 ) -> Result<Command, String> {
@@ -41,7 +41,7 @@ pub(crate) fn command(
 fn line(
     places: &Places,
     candidate: Candidate,
-    part: &Part,
+    part: &FigurePart,
     program: &Path,
     arguments: &[String],
 ) -> Line {

@@ -8,7 +8,7 @@ use plotters::prelude::RGBColor;
 
 use crate::candidate::{Candidate, Places};
 use crate::cluster::Cluster;
-use crate::figure::Part;
+use crate::figure::FigurePart;
 use crate::over_hosts;
 use crate::plot::colour;
 use crate::problem::Problem;
@@ -85,7 +85,7 @@ impl Paced {
         &self,
         cluster: &Cluster,
         places: &Places,
-        part: &Part,
+        part: &FigurePart,
         (source, arguments): (&str, &[String]),
     ) -> Result<Command, String> {
         let program: PathBuf =

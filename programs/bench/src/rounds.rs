@@ -13,7 +13,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::attendance::{Attendance, attendance};
 use crate::candidate::{Candidate, Places};
 use crate::disturbance::{patiently, watched};
-use crate::figure::{Figure, Method, Part};
+use crate::figure::{Figure, FigurePart, Method};
 use crate::launch;
 use crate::machine::Machine;
 use crate::over_hosts;
@@ -81,7 +81,7 @@ pub(crate) fn measure(
 ) -> Results {
     let mut launches = Vec::new();
     let machine = Machine::here();
-    let takes_part = |candidate: Candidate, part: &Part| {
+    let takes_part = |candidate: Candidate, part: &FigurePart| {
         attendance(candidate, figure, part.n, places.processors) == Attendance::TakesPart
     };
     let present =
@@ -156,7 +156,7 @@ pub(crate) fn progress_bar(name: &'static str, launches: usize) -> ProgressBar {
 #[derive(Clone, Copy)]
 struct Turn<'a> {
     figure: &'static Figure,
-    part: &'a Part,
+    part: &'a FigurePart,
     candidate: Candidate,
     places: &'a Places,
     effort: &'a Effort,
@@ -315,7 +315,7 @@ pub(crate) fn summarise(
 }
 
 /// Samples under the names by which the benchmark knows them: one program may serve several figures.
-fn named(mut samples: Vec<Sample>, figure: &Figure, part: &Part) -> Vec<Sample> {
+fn named(mut samples: Vec<Sample>, figure: &Figure, part: &FigurePart) -> Vec<Sample> {
     for sample in &mut samples {
         figure.name.clone_into(&mut sample.point.figure);
         if let Some(form) = part.form {

@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::candidate::Places;
 use crate::chart::{Chart, ChartAxis, Line, machine_words};
 use crate::cluster::Cluster;
-use crate::figure::Part;
+use crate::figure::FigurePart;
 use crate::machine::Machine;
 use crate::paced::{Paced, name_of, pace};
 use crate::problem::Problem;
@@ -118,7 +118,7 @@ impl TokensOptions {
     fn launch(&self, cluster: &Cluster, places: &Places, sender: &Paced, rates: &mut Rates) {
         let sizes = self.bytes.iter().map(u64::to_string);
         let arguments: Vec<String> = std::iter::once(self.time.to_string()).chain(sizes).collect();
-        let part = Part::spread(2, 2);
+        let part = FigurePart::spread(2, 2);
         let mut command = match sender.command(cluster, places, &part, ("echo", &arguments)) {
             Ok(command) => command,
             Err(trouble) => return rates.trouble = Some(trouble),

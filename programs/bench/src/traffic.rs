@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use crate::candidate::{Candidate, Places};
-use crate::figure::{Figure, Part};
+use crate::figure::{Figure, FigurePart};
 use crate::results::Results;
 use crate::sample::{Point, Sample};
 use crate::statistics::short;
@@ -37,7 +37,7 @@ pub(crate) fn table(figure: &Figure, results: &Results, places: &Places) -> Opti
     Some(text)
 }
 
-fn samples(part: &Part, places: &Places) -> Result<Vec<Sample>, String> {
+fn samples(part: &FigurePart, places: &Places) -> Result<Vec<Sample>, String> {
     let cluster = places.cluster.as_ref().ok_or("there are no hosts")?;
     let sizes = part.arguments.iter().filter(|argument| argument.starts_with("bytes="));
     let arguments: Vec<String> =

@@ -11,7 +11,7 @@ use crate::Problem;
 
 /// Where an installation is.
 #[derive(clap::Args)]
-pub(crate) struct Place {
+pub(crate) struct InstallPlace {
     /// The folder that the product will be used from.
     #[arg(long, default_value = "/usr/local", value_parser = absolute)]
     pub(super) prefix: PathBuf,
@@ -20,7 +20,7 @@ pub(crate) struct Place {
     destdir: Option<PathBuf>,
 }
 
-impl Place {
+impl InstallPlace {
     /// The folder that is filled.
     pub(super) fn folder(&self) -> PathBuf {
         match &self.destdir {
@@ -60,7 +60,7 @@ impl Destination {
     ///
     /// # Errors
     /// When the list of an earlier installation cannot be read.
-    pub(super) fn new(place: &Place) -> Result<Self, Problem> {
+    pub(super) fn new(place: &InstallPlace) -> Result<Self, Problem> {
         let folder = place.folder();
         let before = Parts::read(&folder)?.unwrap_or_default();
         let parts = Parts { files: BTreeSet::new(), folders: before.folders.clone() };
@@ -207,8 +207,8 @@ fn write(path: &Path, result: io::Result<()>) -> Result<(), Problem> {
 mod tests {
     use super::*;
 
-    fn place(prefix: &str, destdir: Option<&str>) -> Place {
-        Place { prefix: prefix.into(), destdir: destdir.map(PathBuf::from) }
+    fn place(prefix: &str, destdir: Option<&str>) -> InstallPlace {
+        InstallPlace { prefix: prefix.into(), destdir: destdir.map(PathBuf::from) }
     }
 
     /// An empty folder of this test.

@@ -141,7 +141,7 @@ pub(super) const HOMONYMS_LEFT: &[(&str, &str)] = &[
     ("GroupError", "collectives named_groups"),
     ("Kind", "layout wire"),
     ("Member", "diagnosis layout node"),
-    ("Message", "collectives node protocols"),
+    ("Message", "node protocols"),
     ("Operation", "arithmetic collectives memory node"),
     ("Outcome", "board protocols simulator"),
     ("Part", "board node protocols"),

@@ -48,13 +48,13 @@ struct Member {
     /// The steps in flight.
     open: Vec<u32>,
     /// The message that has arrived for each receive, by step.
-    arrived: Vec<Option<Message>>,
+    arrived: Vec<Option<CheckedMessage>>,
     /// In a barrier, by step: the members whose word has surely reached this one when the step begins, and when it
     /// completes.
     heard: Vec<Heard>,
 }
 
-struct Message {
+struct CheckedMessage {
     values: Vec<Value>,
     heard: Vec<bool>,
 }
@@ -211,7 +211,8 @@ impl<'a> Run<'a> {
         }
         let heard = self.said(from, step);
         let received_at = self.messages.other_end(from, step);
-        self.members[to as usize].arrived[received_at as usize] = Some(Message { values, heard });
+        self.members[to as usize].arrived[received_at as usize] =
+            Some(CheckedMessage { values, heard });
         self.end(from, step);
         if self.members[to as usize].open.contains(&received_at) {
             self.receive(to, received_at)?;

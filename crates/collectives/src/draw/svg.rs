@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::Drawing;
-use super::timeline::{AtBoard, Message};
+use super::timeline::{AtBoard, DrawnMessage};
 use crate::plan::Action;
 
 /// Room left of the lanes, for clusters and members.
@@ -276,7 +276,7 @@ impl<'a> Picture<'a> {
                 let to = (self.at(message.step), self.lanes[message.to as usize]);
                 let class = if far { "far" } else { "near" };
                 let cells: Vec<String> = message.cells.iter().map(ToString::to_string).collect();
-                let Message { step, from: sender, to: receiver, .. } = message;
+                let DrawnMessage { step, from: sender, to: receiver, .. } = message;
                 let title = format!("step {step}: {sender} to {receiver}, {}", cells.join(", "));
                 self.arrow(class, from, to, &title);
             }
@@ -456,7 +456,7 @@ fn combines(at: &AtBoard) -> bool {
 }
 
 /// Whether a message goes from one cluster to another.
-fn is_far(drawing: &Drawing<'_>, message: &Message) -> bool {
+fn is_far(drawing: &Drawing<'_>, message: &DrawnMessage) -> bool {
     let cluster_of = |member| drawing.group.cluster_of(member);
     drawing.has_clusters() && cluster_of(message.from) != cluster_of(message.to)
 }

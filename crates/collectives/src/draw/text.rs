@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::Drawing;
-use super::timeline::Message;
+use super::timeline::DrawnMessage;
 use crate::plan::Cells;
 
 /// Columns of a line.
@@ -51,11 +51,11 @@ fn steps(text: &mut String, drawing: &Drawing<'_>, member: Option<u32>) {
 }
 
 /// Describes messages by sender and receiver, and by their blocks if messages differ in them.
-fn told(messages: &[&Message], has_blocks: bool) -> Vec<String> {
+fn told(messages: &[&DrawnMessage], has_blocks: bool) -> Vec<String> {
     let pairs: BTreeSet<(u32, u32)> =
         messages.iter().map(|message| (message.from, message.to)).collect();
-    let tell = |message: &&Message| {
-        let Message { from, to, .. } = message;
+    let tell = |message: &&DrawnMessage| {
+        let DrawnMessage { from, to, .. } = message;
         match pairs.contains(&(*to, *from)) {
             _ if has_blocks => Some(format!("{from} → {to} [{}]", blocks(message))),
             true if from > to => None, // told with the other direction
@@ -66,7 +66,7 @@ fn told(messages: &[&Message], has_blocks: bool) -> Vec<String> {
     messages.iter().filter_map(tell).collect()
 }
 
-fn blocks(message: &Message) -> String {
+fn blocks(message: &DrawnMessage) -> String {
     let mut blocks: Vec<u32> = message.cells.iter().copied().flat_map(Cells::blocks).collect();
     blocks.sort_unstable();
     ranges(&blocks)

@@ -14,7 +14,7 @@ pub struct Timeline {
     /// The number of steps.
     pub steps: u32,
     /// The messages, in the order of steps.
-    pub messages: Vec<Message>,
+    pub messages: Vec<DrawnMessage>,
     /// Combinations of data, in the order of steps.
     pub combinations: Vec<DrawnCombination>,
     /// The actions at the board, in the order of steps.
@@ -23,7 +23,7 @@ pub struct Timeline {
 
 /// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct DrawnMessage {
     /// The step in which it is sent and received.
     pub step: u32,
     /// The sender.
@@ -97,7 +97,7 @@ impl Timeline {
             let sender = &mut walkers[from as usize];
             if let Some((send, _)) = sender.sends.pop_front() {
                 if let Action::Send { cells, .. } = sender.execution.action(send) {
-                    self.messages.push(Message { step, from, to, cells: cells.clone() });
+                    self.messages.push(DrawnMessage { step, from, to, cells: cells.clone() });
                 }
                 sender.execution.end(send);
             }

@@ -29,9 +29,9 @@ pub struct Heap {
     /// Where the reserve begins in the heap.
     reserve_start: u64,
     /// The part for all blocks.
-    common: Part,
+    common: HeapPart,
     /// The part for deposits, used if the common part has no room.
-    reserve: Part,
+    reserve: HeapPart,
     records: Vec<Record>,
     /// Blocks of each class that were given away, and may have come back.
     given: Box<[VecDeque<u32>]>,
@@ -42,7 +42,7 @@ pub struct Heap {
 }
 
 /// A part of a heap, whose blocks stay in it.
-struct Part {
+struct HeapPart {
     spans: Spans,
     /// Free blocks of each class, the last one back on top: its pages are warm.
     free: Box<[Vec<u32>]>,
@@ -120,8 +120,8 @@ impl Heap {
         }
         let (reserve, end) = (segment.plan().reserve(), segment.plan().heap_bytes_per_process);
         Some(Self {
-            common: Part::new(0..reserve),
-            reserve: Part::new(reserve..end),
+            common: HeapPart::new(0..reserve),
+            reserve: HeapPart::new(reserve..end),
             start: segment.plan().heap(slot),
             reserve_start: reserve,
             segment: segment.clone(),
@@ -387,7 +387,7 @@ impl Heap {
     }
 
     #[inline]
-    fn part(&mut self, which: Which) -> &mut Part {
+    fn part(&mut self, which: Which) -> &mut HeapPart {
         match which {
             Which::Common => &mut self.common,
             Which::Reserve => &mut self.reserve,
@@ -396,7 +396,7 @@ impl Heap {
 
     /// The part in which a block begins.
     #[inline]
-    fn part_at(&mut self, offset: u64) -> &mut Part {
+    fn part_at(&mut self, offset: u64) -> &mut HeapPart {
         let is_common = offset < self.reserve_start;
         self.part(if is_common { Which::Common } else { Which::Reserve })
     }
@@ -515,7 +515,7 @@ impl Heap {
     /// Gives the room of the free blocks of a part back to its spans, where it can become larger ones.
     fn join_free_blocks(&mut self, which: Which) {
         let Self { common, reserve, records, vacant, .. } = self;
-        let Part { free, spans, .. } = match which {
+        let HeapPart { free, spans, .. } = match which {
             Which::Common => common,
             Which::Reserve => reserve,
         };
@@ -551,7 +551,7 @@ impl Heap {
     }
 }
 
-impl Part {
+impl HeapPart {
     /// One between these offsets, of which nothing was given out.
     fn new(places: Range<u64>) -> Self {
         let free = vec![Vec::new(); CLASSES].into_boxed_slice();

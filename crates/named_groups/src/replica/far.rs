@@ -20,7 +20,7 @@ use landeck_wire::{ProcessId, SegmentId};
 use crate::answer::Answer;
 use crate::error::{Result, ServiceError};
 use crate::group_error::GroupError;
-use crate::log_copy::{Directory, Inbox, Link, LogCopy};
+use crate::log_copy::{Directory, FeedLink, Inbox, LogCopy};
 use crate::options::GroupOptions;
 use crate::replica::{Home, LocalState, Replica};
 use crate::server_client::ServerClient;
@@ -280,7 +280,7 @@ impl Replica {
     }
 
     /// The server that has followed one that is gone; none so far.
-    fn next_server(&self, copy: &LogCopy, name: &Name, before: Link) -> Result<Option<Object>> {
+    fn next_server(&self, copy: &LogCopy, name: &Name, before: FeedLink) -> Result<Option<Object>> {
         let home = before.process.segment;
         if is_gone(&self.shared, home) {
             let why = "its processes have left, or the host is lost";
@@ -366,12 +366,12 @@ fn find(shared: &Shared, name: &Name) -> Result<Object> {
     }
 }
 
-fn link_to(shared: &Shared, group: &str, found: &Object, epoch: u64) -> Result<Link> {
+fn link_to(shared: &Shared, group: &str, found: &Object, epoch: u64) -> Result<FeedLink> {
     let (process, context) = (found.owner, found.words[0] as u32);
     let why = "this host's table of processes elsewhere is full";
     let peer = peer_of(&shared.segment, process);
     let peer = peer.ok_or_else(|| unreached(shared, group, process, why))?.0;
-    Ok(Link { process, peer, context, epoch, is_cut: false })
+    Ok(FeedLink { process, peer, context, epoch, is_cut: false })
 }
 
 fn unreached(shared: &Shared, group: &str, server: ProcessId, why: &'static str) -> ServiceError {

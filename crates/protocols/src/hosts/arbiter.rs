@@ -122,7 +122,7 @@ pub enum NumbersError {
 #[derive(Clone, Debug)]
 pub struct Arbiter {
     hosts: BTreeMap<HostNumber, Admitted>,
-    segments: BTreeMap<SegmentId, Part>,
+    segments: BTreeMap<SegmentId, JobPart>,
     jobs: BTreeMap<JobId, JobWords>,
     ended: BTreeMap<ProcessId, (JobId, ProcessEnd)>,
     /// The words that some living host has not applied, oldest first.
@@ -142,7 +142,7 @@ struct Admitted {
 
 /// A segment of a job on a host.
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct JobPart {
     job: JobId,
     host: HostNumber,
     incarnation: HostIncarnation,
@@ -223,7 +223,7 @@ impl Arbiter {
         incarnation: HostIncarnation,
     ) {
         self.jobs.entry(job).or_default();
-        self.segments.insert(segment, Part { job, host, incarnation });
+        self.segments.insert(segment, JobPart { job, host, incarnation });
     }
 
     /// Takes the report of a host that a process of its own takes part no more. Only the first counts, and an end after it
@@ -292,7 +292,7 @@ impl Arbiter {
             return Vec::new();
         }
         let cause = format!("host {} did not answer for {silent_ms} ms", self.name(host));
-        let lost = |part: &&Part| part.host == host && part.incarnation == incarnation;
+        let lost = |part: &&JobPart| part.host == host && part.incarnation == incarnation;
         let jobs: Vec<JobId> = self.segments.values().filter(lost).map(|part| part.job).collect();
         jobs.into_iter().for_each(|job| self.note_failure(job, 1, cause.clone()));
         self.set_standing(host, HostStanding::Lost);

@@ -53,7 +53,7 @@ pub fn partner(place: usize, hosts: usize, round: usize) -> Option<usize> {
 
 /// A message of the script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Message {
+struct MeasuringMessage {
     is_callers: bool,
     /// The number of pieces that are sent one by one.
     pieces: usize,
@@ -72,16 +72,16 @@ enum Aim {
     Rate,
 }
 
-const fn short(is_callers: bool, aim: Aim) -> Message {
-    Message { is_callers, pieces: 1, bytes: SHORT_BYTES, aim }
+const fn short(is_callers: bool, aim: Aim) -> MeasuringMessage {
+    MeasuringMessage { is_callers, pieces: 1, bytes: SHORT_BYTES, aim }
 }
 
-const fn long(is_callers: bool) -> Message {
-    Message { is_callers, pieces: 1, bytes: LONG_BYTES, aim: Aim::Rate }
+const fn long(is_callers: bool) -> MeasuringMessage {
+    MeasuringMessage { is_callers, pieces: 1, bytes: LONG_BYTES, aim: Aim::Rate }
 }
 
 /// Everything that is sent, in order. The sides take turns.
-const SCRIPT: [Message; 2 * PINGS + 4] = {
+const SCRIPT: [MeasuringMessage; 2 * PINGS + 4] = {
     let mut script = [short(true, Aim::Nothing); 2 * PINGS + 4];
     let mut ping = 0;
     while ping < PINGS {
@@ -90,7 +90,7 @@ const SCRIPT: [Message; 2 * PINGS + 4] = {
     }
     let burst = BURST * SHORT_BYTES;
     script[2 * PINGS] =
-        Message { is_callers: true, pieces: BURST, bytes: burst, aim: Aim::Nothing };
+        MeasuringMessage { is_callers: true, pieces: BURST, bytes: burst, aim: Aim::Nothing };
     script[2 * PINGS + 1] = short(false, Aim::Gap);
     script[2 * PINGS + 2] = long(true);
     script[2 * PINGS + 3] = long(false);

@@ -3,7 +3,7 @@
 use landeck_kernel::Wanted;
 use landeck_kernel::matching::{Label, Waiting};
 
-use super::{CONTEXT, Doing, Event, Message, MessageId, News, Stage, TAG, World};
+use super::{CONTEXT, Doing, Event, MessageId, News, SimulatedMessage, Stage, TAG, World};
 use crate::compact_plans::Path;
 use crate::footprint::fits_cell;
 use crate::history::{NOTHING, RecordId, What};
@@ -30,7 +30,7 @@ impl World {
             waited_ps: 0,
         };
         let route = self.route(from, to, bytes, step);
-        let id = self.keep(Message {
+        let id = self.keep(SimulatedMessage {
             from,
             to,
             bytes,
@@ -87,7 +87,7 @@ impl World {
         self.stages.follows_the_same(self.members[member as usize].stage)
     }
 
-    fn keep(&mut self, message: Message) -> MessageId {
+    fn keep(&mut self, message: SimulatedMessage) -> MessageId {
         let id = match self.free.pop() {
             Some(id) => {
                 self.messages[id as usize] = message;
@@ -116,14 +116,14 @@ impl World {
         self.wires.as_ref().map_or(0, |wires| wires.part_ps(bytes))
     }
 
-    fn receive_ps(&self, message: &Message) -> u64 {
+    fn receive_ps(&self, message: &SimulatedMessage) -> u64 {
         if message.transit.from != message.transit.to {
             return match message.stage {
                 Stage::Data => self.part_ps(message.bytes),
                 _ => self.overhead_ps(message.bytes),
             };
         }
-        let Message { from, to, bytes, is_in_cell, .. } = *message;
+        let SimulatedMessage { from, to, bytes, is_in_cell, .. } = *message;
         let is_again = self.calls_again(to);
         let route = Route {
             is_beside: self.processors.number(from) == self.processors.number(to),
@@ -147,7 +147,7 @@ impl World {
             // What has come meanwhile is looked at first.
             let bytes = self.part_of(message.rest_bytes);
             let rest_bytes = message.rest_bytes - bytes;
-            let next = self.keep(Message { bytes, rest_bytes, ..message });
+            let next = self.keep(SimulatedMessage { bytes, rest_bytes, ..message });
             self.hand(message.from, News::Part(next), now);
         }
     }
@@ -228,7 +228,7 @@ impl World {
                 return false;
             }
             News::Part(id) => {
-                let Message { to, bytes, record, .. } = self.messages[id as usize];
+                let SimulatedMessage { to, bytes, record, .. } = self.messages[id as usize];
                 let what = What::Send { from: member, to, bytes };
                 self.busy(member, Doing::Send(id), what, self.part_ps(bytes), record, now);
                 return true;
@@ -258,7 +258,7 @@ impl World {
                 let what = What::Send { from: member, to: message.to, bytes };
                 let rest_bytes = message.bytes - bytes;
                 self.messages[id as usize] =
-                    Message { stage: Stage::Data, bytes, rest_bytes, ..message };
+                    SimulatedMessage { stage: Stage::Data, bytes, rest_bytes, ..message };
                 self.busy(member, Doing::Send(id), what, span_ps, message.record, now);
             }
             Stage::Data => self.take(member, id, message.received_by, now),
@@ -267,7 +267,7 @@ impl World {
     }
 
     /// A message that came before its receive keeps its receiver busy; true if it does.
-    fn keep_busy(&mut self, member: u32, message: &Message, now: Time) -> bool {
+    fn keep_busy(&mut self, member: u32, message: &SimulatedMessage, now: Time) -> bool {
         let is_near = message.transit.from == message.transit.to;
         if !is_near || self.near.keep_ps() == 0 {
             return false;

@@ -156,7 +156,7 @@ enum Stage {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Message {
+struct SimulatedMessage {
     from: u32,
     to: u32,
     bytes: u64,
@@ -173,7 +173,7 @@ struct Message {
     record: RecordId,
 }
 
-impl Message {
+impl SimulatedMessage {
     /// The sender and the receiver at its stage.
     const fn ends(&self) -> (u32, u32) {
         match self.stage {
@@ -192,7 +192,7 @@ pub(crate) struct World {
     stages: Stages,
     spans: Spans,
     members: Vec<Member>,
-    messages: Vec<Message>,
+    messages: Vec<SimulatedMessage>,
     free: Vec<MessageId>,
     events: Events<Event>,
     wires: Option<Wires>,
@@ -682,7 +682,8 @@ impl World {
             Doing::SendNear(step) => self.end_step(member, step),
             Doing::Ask(id) => self.launch(id, Stage::Request, record, now),
             Doing::Receive(id) => {
-                let Message { received_by: step, is_in_cell, .. } = self.messages[id as usize];
+                let SimulatedMessage { received_by: step, is_in_cell, .. } =
+                    self.messages[id as usize];
                 let is_last = self.messages[id as usize].rest_bytes == 0;
                 self.member(member).cells += u32::from(is_in_cell);
                 self.free.push(id);

@@ -10,7 +10,7 @@
 
 use std::ops::Range;
 
-use super::division::{Part, Side};
+use super::division::{PlatePart, Side};
 use super::plate::Plate;
 
 /// How far a cell moves towards its neighbours in one step: `a dt / dx2`. Above 0.25 the method
@@ -27,7 +27,7 @@ pub struct Block {
 
 impl Block {
     /// A part of the plate as it is at the start.
-    pub fn new(plate: Plate, part: &Part) -> Self {
+    pub fn new(plate: Plate, part: &PlatePart) -> Self {
         let (rows, columns) = (part.rows.len(), part.columns.len());
         let cells = vec![0.0; (rows + 2) * (columns + 2)];
         let mut block = Self { rows, columns, cells };
@@ -44,7 +44,7 @@ impl Block {
 
     /// The ring takes the temperatures of the plate's edge. Where it is no edge but a halo, the
     /// neighbours fill it before it is used.
-    fn fill_ring(&mut self, plate: Plate, part: &Part) {
+    fn fill_ring(&mut self, plate: Plate, part: &PlatePart) {
         for side in Side::ALL {
             let temperatures: Vec<f64> = match side {
                 Side::North => vec![plate.edge_temperature(-1); self.columns],
@@ -183,7 +183,7 @@ mod tests {
     const PLATE: Plate = Plate { rows: 20, columns: 30 };
 
     fn block(rows: usize, columns: usize) -> Block {
-        Block::new(PLATE, &Part { rows: 3..3 + rows, columns: 5..5 + columns })
+        Block::new(PLATE, &PlatePart { rows: 3..3 + rows, columns: 5..5 + columns })
     }
 
     #[test]
@@ -214,8 +214,8 @@ mod tests {
     #[test]
     fn the_rim_of_a_block_is_the_halo_of_its_neighbour() {
         let whole = block(6, 8);
-        let mut west = Block::new(PLATE, &Part { rows: 3..9, columns: 5..9 });
-        let east = Block::new(PLATE, &Part { rows: 3..9, columns: 9..13 });
+        let mut west = Block::new(PLATE, &PlatePart { rows: 3..9, columns: 5..9 });
+        let east = Block::new(PLATE, &PlatePart { rows: 3..9, columns: 9..13 });
         let mut travelling = vec![0.0; 6];
         east.copy_rim(Side::West, &mut travelling);
         west.set_halo(Side::East, &travelling);

@@ -42,7 +42,7 @@ impl Side {
 
 /// Which cells of the plate one process has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct PlatePart {
     /// Its rows.
     pub rows: Range<usize>,
     /// Its columns.
@@ -92,9 +92,9 @@ impl Division {
     }
 
     /// The cells of one process.
-    pub fn part(&self, rank: usize) -> Part {
+    pub fn part(&self, rank: usize) -> PlatePart {
         let (row, column) = (rank / self.across, rank % self.across);
-        Part {
+        PlatePart {
             rows: share(self.plate.rows, self.down, row),
             columns: share(self.plate.columns, self.across, column),
         }

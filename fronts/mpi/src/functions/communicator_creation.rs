@@ -346,14 +346,14 @@ fn ranks_in(argument: &str, group: &Group, whole: &Group) -> Result<Vec<usize>, 
 }
 
 /// Where the handle of a copy goes when it is there.
-struct Place(*mut Handle);
+struct HandleOut(*mut Handle);
 
 // SAFETY: it is the program's to say which thread writes there: the one that completes the request.
-unsafe impl Send for Place {}
+unsafe impl Send for HandleOut {}
 // SAFETY: as above.
-unsafe impl Sync for Place {}
+unsafe impl Sync for HandleOut {}
 
-impl Place {
+impl HandleOut {
     /// # Safety
     /// It is writable.
     unsafe fn write(&self, handle: Handle) {
@@ -417,7 +417,7 @@ unsafe fn start_duplicate(
     let communicator = communicator::get("comm", comm)?;
     let copying = Copying::start(communicator)?;
     let operation = copying.operation();
-    let place = Place(newcomm);
+    let place = HandleOut(newcomm);
     let (parent, snapshot) = (Arc::clone(communicator), communicator.attributes.snapshot());
     let finish = attributes::copying(comm, snapshot, move |copies| {
         let made = copying.finish(&parent)?.into_copy_of(&parent, hints);

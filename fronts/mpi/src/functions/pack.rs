@@ -319,7 +319,7 @@ struct Parts {
 }
 
 /// Some whole items.
-struct Part {
+struct PackPart {
     datatype: &'static Datatype,
     count: u64,
     first: u64,
@@ -339,9 +339,9 @@ impl Parts {
 }
 
 impl Iterator for Parts {
-    type Item = Part;
+    type Item = PackPart;
 
-    fn next(&mut self) -> Option<Part> {
+    fn next(&mut self) -> Option<PackPart> {
         let count = self.step.min(self.left);
         if count == 0 {
             return None;
@@ -351,11 +351,11 @@ impl Iterator for Parts {
         let first = self.first;
         (self.left, self.first) = (self.left - count, first + native_bytes);
         let native_bytes = native_bytes as usize;
-        Some(Part { datatype: self.datatype, count, first, native_bytes, external_bytes })
+        Some(PackPart { datatype: self.datatype, count, first, native_bytes, external_bytes })
     }
 }
 
-impl Part {
+impl PackPart {
     /// Its bytes, one behind the other.
     ///
     /// # Safety

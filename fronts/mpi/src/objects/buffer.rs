@@ -41,21 +41,21 @@ unsafe impl Sync for Attached {}
 /// The messages in a buffer, in the order of their places.
 #[derive(Default)]
 struct Messages {
-    list: Vec<Message>,
+    list: Vec<BufferMessage>,
     /// The number of the next one.
     next: u64,
 }
 
 /// A message that has not left yet.
-struct Message {
+struct BufferMessage {
     number: u64,
-    place: Place,
+    place: BufferPlace,
     operation: raw::Operation,
     world: World,
 }
 
 /// Where a message lies.
-enum Place {
+enum BufferPlace {
     /// In the program's memory.
     Part(Range<usize>),
     /// In memory of its own, which goes with it.
@@ -166,31 +166,35 @@ impl Buffer {
             let number = messages.next;
             messages.next += 1;
             let world = world.clone();
-            messages.list.insert(index, Message { number, place, operation, world });
+            messages.list.insert(index, BufferMessage { number, place, operation, world });
         }
         Ok(())
     }
 
     /// Room for a message, and where in the list it belongs.
-    fn make_room(&self, messages: &mut Messages, bytes: usize) -> Result<(usize, Place), Mistake> {
+    fn make_room(
+        &self,
+        messages: &mut Messages,
+        bytes: usize,
+    ) -> Result<(usize, BufferPlace), Mistake> {
         messages.let_go()?;
         let Some(memory) = self.memory else {
             let mut own = Vec::new();
             own.try_reserve_exact(bytes).map_err(|_| no_memory(bytes as u64))?;
             own.resize(bytes, MaybeUninit::uninit());
-            return Ok((messages.list.len(), Place::Own(own.into_boxed_slice())));
+            return Ok((messages.list.len(), BufferPlace::Own(own.into_boxed_slice())));
         };
         let mut start = 0;
         for (index, message) in messages.list.iter().enumerate() {
-            let Place::Part(part) = &message.place else { continue };
+            let BufferPlace::Part(part) = &message.place else { continue };
             if part.start - start >= bytes {
-                return Ok((index, Place::Part(start..start + bytes)));
+                return Ok((index, BufferPlace::Part(start..start + bytes)));
             }
             start = part.end.next_multiple_of(ALIGNMENT);
         }
         match memory.bytes.checked_sub(start) {
             Some(left) if left >= bytes => {
-                Ok((messages.list.len(), Place::Part(start..start + bytes)))
+                Ok((messages.list.len(), BufferPlace::Part(start..start + bytes)))
             }
             _ => Err(too_small(memory.bytes, messages.list.len(), bytes)),
         }
@@ -242,7 +246,7 @@ impl Messages {
     }
 }
 
-impl Place {
+impl BufferPlace {
     fn room(&mut self, memory: Option<Attached>, bytes: usize) -> &mut [MaybeUninit<u8>] {
         match (self, memory) {
             (Self::Own(own), _) => own,

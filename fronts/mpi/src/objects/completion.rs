@@ -11,8 +11,8 @@ use crate::mistake::Mistake;
 use crate::objects::communicator::Communicator;
 use crate::objects::generalized::Asking;
 use crate::objects::request::{
-    self, Entry, Found, Message, Pair, Pending, Persistent, Request, Rest, Started, WaitsFor,
-    status_of,
+    self, Entry, Found, Pair, Pending, Persistent, Request, RequestMessage, Rest, Started,
+    WaitsFor, status_of,
 };
 use crate::walk::Call;
 
@@ -200,7 +200,7 @@ fn end_of_start(persistent: &Persistent) -> Completing {
     }
 }
 
-impl Message {
+impl RequestMessage {
     /// Waits until it is over.
     #[inline(always)]
     pub(crate) fn end(&self) -> End {

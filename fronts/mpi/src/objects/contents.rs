@@ -16,13 +16,13 @@ pub(crate) struct Contents {
     pub(crate) addresses: Vec<i64>,
     /// The counts and offsets of a constructor for large counts.
     pub(crate) counts: Vec<i64>,
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<ContentsPart>,
     is_large: bool,
 }
 
 /// A datatype that another one was made of.
 #[derive(Clone, Debug)]
-pub(crate) struct Part {
+pub(crate) struct ContentsPart {
     /// Its handle, if that stays for ever.
     pub(crate) permanent: Option<Handle>,
     pub(crate) layout: Layout,
@@ -73,7 +73,7 @@ impl Contents {
     }
 
     /// Arguments that are datatypes.
-    pub(crate) fn parts(mut self, parts: impl IntoIterator<Item = Part>) -> Self {
+    pub(crate) fn parts(mut self, parts: impl IntoIterator<Item = ContentsPart>) -> Self {
         self.parts.extend(parts);
         self
     }

@@ -13,7 +13,7 @@ use landeck_c_boundary::{Lingering, Table};
 use crate::abi::{DATATYPES, ERR_TYPE, Handle};
 use crate::mistake::Mistake;
 use crate::objects::attributes::Attributes;
-use crate::objects::contents::{Contents, Part};
+use crate::objects::contents::{Contents, ContentsPart};
 use crate::objects::kind::Kind;
 use crate::objects::predefined;
 
@@ -67,11 +67,16 @@ pub(crate) const LAST: Handle = 0x3ff;
 impl Datatype {
     /// A datatype of the program, not committed yet.
     pub(crate) fn new(layout: Layout, contents: Contents) -> Self {
-        Self::of_part(&Part { permanent: None, layout, element: None, contents: contents.into() })
+        Self::of_part(&ContentsPart {
+            permanent: None,
+            layout,
+            element: None,
+            contents: contents.into(),
+        })
     }
 
     /// A datatype like one that another was made of, not committed yet.
-    pub(crate) fn of_part(part: &Part) -> Self {
+    pub(crate) fn of_part(part: &ContentsPart) -> Self {
         Self {
             size_bytes: part.layout.size_bytes(),
             is_dense: part.layout.is_contiguous(),
@@ -108,8 +113,8 @@ impl Datatype {
     }
 
     /// Itself, for what is made of it.
-    pub(crate) fn part(&self) -> Part {
-        Part {
+    pub(crate) fn part(&self) -> ContentsPart {
+        ContentsPart {
             permanent: self.permanent.get().copied(),
             layout: self.layout.clone(),
             element: self.element,

@@ -27,16 +27,16 @@ pub(crate) struct Exchange {
 
 /// A message of an exchange.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Message<I> {
+pub(crate) struct ExchangeMessage<I> {
     pub(crate) rank: usize,
     pub(crate) way: Way,
     pub(crate) items: I,
 }
 
-impl<I> Message<I> {
+impl<I> ExchangeMessage<I> {
     /// The message with other items.
-    pub(crate) fn with<J>(&self, items: J) -> Message<J> {
-        Message { rank: self.rank, way: self.way, items }
+    pub(crate) fn with<J>(&self, items: J) -> ExchangeMessage<J> {
+        ExchangeMessage { rank: self.rank, way: self.way, items }
     }
 }
 
@@ -70,8 +70,8 @@ impl Exchange {
     pub(crate) unsafe fn begin<'a>(
         communicator: &Arc<Communicator>,
         series: Series,
-        incoming: impl ExactSizeIterator<Item = Message<Memory<'a>>>,
-        outgoing: impl ExactSizeIterator<Item = Message<Memory<'a>>>,
+        incoming: impl ExactSizeIterator<Item = ExchangeMessage<Memory<'a>>>,
+        outgoing: impl ExactSizeIterator<Item = ExchangeMessage<Memory<'a>>>,
     ) -> Result<Self, Mistake> {
         let world = communicator.inside()?;
         let mut begun = Self {
@@ -80,12 +80,12 @@ impl Exchange {
             over: AtomicUsize::new(0),
             mistake: None,
         };
-        for Message { rank, way, items } in incoming {
+        for ExchangeMessage { rank, way, items } in incoming {
             let tag = series.tag(way);
             // SAFETY: the caller's promise.
             begun.note(unsafe { message::start_receive(world, &items, rank, tag) });
         }
-        for Message { rank, way, items } in outgoing {
+        for ExchangeMessage { rank, way, items } in outgoing {
             let (tag, mode) = (series.tag(way), Mode::Standard);
             // SAFETY: the caller's promise.
             begun.note(unsafe { message::start_send(world, &items, rank, tag, mode) });

@@ -26,7 +26,7 @@ use crate::walk::Call;
 #[derive(Debug)]
 pub(crate) enum Request {
     /// A message that is sent or received.
-    PointToPoint(Message),
+    PointToPoint(RequestMessage),
     /// A message that is received while another is sent.
     Pair(Box<Pair>),
     /// A collective operation.
@@ -43,7 +43,7 @@ pub(crate) enum Request {
 
 /// A message that goes on, or has come already. Its memory is described by the operation itself.
 #[derive(Debug)]
-pub(crate) struct Message {
+pub(crate) struct RequestMessage {
     pub(crate) operation: raw::Operation,
     pub(crate) communicator: Holder,
 }
@@ -146,7 +146,7 @@ pub(crate) fn keep_send(operation: raw::Operation, communicator: Holder) -> Hand
 /// Gives out the handle of a message that is being received: one that has come already has a status.
 #[inline]
 pub(crate) fn keep_receive(operation: raw::Operation, communicator: Holder) -> Handle {
-    keep(Request::PointToPoint(Message { operation, communicator }))
+    keep(Request::PointToPoint(RequestMessage { operation, communicator }))
 }
 
 /// The kind of a request handle that was looked up.
@@ -248,7 +248,7 @@ pub(crate) fn table() -> &'static Table<impl Sized> {
     &TABLE
 }
 
-impl Message {
+impl RequestMessage {
     /// The world in which it goes on.
     #[inline]
     pub(crate) fn world(&self) -> &World {

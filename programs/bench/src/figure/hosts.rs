@@ -1,7 +1,7 @@
 //! Figures of a job on two hosts, and of collective operations on four and eight.
 
 use super::Limit::{OfBestPeer, TimesForm, Value};
-use super::{Axis, Figure, Limits, Method, Part, Target, Who, figure, target};
+use super::{Axis, Figure, FigurePart, Limits, Method, Target, Who, figure, target};
 use crate::candidate::{Candidate, Program};
 use crate::sample::Point;
 
@@ -24,8 +24,8 @@ pub(super) const FIGURES: &[Figure] = &[
         name: "hosts_neighbours",
         title: "Half of a round trip of 8 B between two neighbours, while two others wait in a receive",
         parts: &[
-            Part { hosts: 1, form: Some(ON_ONE_HOST), ..over_both(4, &["crowd"]) },
-            Part { form: Some("job on two hosts"), ..over_both(4, &["crowd"]) },
+            FigurePart { hosts: 1, form: Some(ON_ONE_HOST), ..over_both(4, &["crowd"]) },
+            FigurePart { form: Some("job on two hosts"), ..over_both(4, &["crowd"]) },
         ],
         who: Who::OursOverHosts,
         targets: &[Target {
@@ -63,7 +63,7 @@ pub(super) const FIGURES: &[Figure] = &[
     Figure {
         name: "hosts_kill",
         title: "From the end of a killed process until a receive from it fails on the other host",
-        parts: &[Part { kills: true, ..over_both(4, &["kill"]) }],
+        parts: &[FigurePart { kills: true, ..over_both(4, &["kill"]) }],
         method: Method::Repeated,
         who: Who::OursOverHosts,
         targets: &[target(4, 0, Some(Value(100.0)), Some(Value(20.0)))],
@@ -87,13 +87,13 @@ pub(super) const FIGURES: &[Figure] = &[
     Figure {
         name: "hosts_collectives_4",
         title: "Collective operations over four hosts",
-        parts: &[Part { hosts: 4, ..over_both(4, OF_MANY) }],
+        parts: &[FigurePart { hosts: 4, ..over_both(4, OF_MANY) }],
         ..OPERATIONS
     },
     Figure {
         name: "hosts_collectives_8",
         title: "Collective operations over eight hosts",
-        parts: &[Part { hosts: 8, ..over_both(8, OF_MANY) }],
+        parts: &[FigurePart { hosts: 8, ..over_both(8, OF_MANY) }],
         ..OPERATIONS
     },
 ];
@@ -110,8 +110,8 @@ const OPERATIONS: Figure = Figure {
 const POINTS: Figure = Figure { who: Who::OursOverHosts, ..figure("") };
 
 /// Half of the processes on each of two hosts.
-const fn over_both(n: u32, arguments: &'static [&'static str]) -> Part {
-    Part { arguments, ..Part::spread(n, 2) }
+const fn over_both(n: u32, arguments: &'static [&'static str]) -> FigurePart {
+    FigurePart { arguments, ..FigurePart::spread(n, 2) }
 }
 
 const fn message(bytes: u64) -> Target {

@@ -14,7 +14,7 @@ pub(crate) struct Figure {
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
     /// One launch for each part, in every round, for every candidate.
-    pub(crate) parts: &'static [Part],
+    pub(crate) parts: &'static [FigurePart],
     /// Which of the measuring programs knows it.
     pub(crate) program: Program,
     pub(crate) method: Method,
@@ -29,7 +29,7 @@ pub(crate) struct Figure {
 
 /// A launch: so many processes, measuring this.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub(crate) struct FigurePart {
     pub(crate) n: u32,
     pub(crate) arguments: &'static [&'static str],
     /// The hosts that the processes are spread over.
@@ -231,15 +231,15 @@ impl Figure {
     }
 }
 
-impl Part {
+impl FigurePart {
     /// So many processes, evenly on so many hosts, in blocks.
-    pub(crate) const fn spread(n: u32, hosts: u32) -> Part {
-        Part { n, arguments: &[], hosts, form: None, kills: false, extra: 0 }
+    pub(crate) const fn spread(n: u32, hosts: u32) -> FigurePart {
+        FigurePart { n, arguments: &[], hosts, form: None, kills: false, extra: 0 }
     }
 }
 
-const fn part(n: u32, arguments: &'static [&'static str]) -> Part {
-    Part { arguments, ..Part::spread(n, 1) }
+const fn part(n: u32, arguments: &'static [&'static str]) -> FigurePart {
+    FigurePart { arguments, ..FigurePart::spread(n, 1) }
 }
 
 /// The form of most figures.

@@ -8,13 +8,13 @@ use landeck_collectives::Operation;
 
 use crate::candidate::{self, Candidate, Places};
 use crate::disturbance::{patiently, watched};
-use crate::figure::Part;
+use crate::figure::FigurePart;
 use crate::launch;
 use crate::machine::Machine;
 use crate::over_hosts;
 use crate::papers::counts::{self, Counts};
 use crate::papers::grid::{Launch, Program, Study, USUAL};
-use crate::papers::values::{Fact, Place, Value, Values};
+use crate::papers::values::{Fact, Value, ValuePlace, Values};
 use crate::results::LaunchValue;
 use crate::rounds::{progress_bar, summarise};
 use crate::sample::{Point, Sample};
@@ -187,7 +187,7 @@ fn command(launch: &Launch, places: &Places, effort: &Effort) -> Result<Command,
     let mut command = match &places.cluster {
         Some(cluster) if launch.hosts > 0 => {
             let extra = u32::from(launch.figure == SERVER_OF_ITS_OWN);
-            let part = Part { extra, ..Part::spread(launch.n, launch.hosts) };
+            let part = FigurePart { extra, ..FigurePart::spread(launch.n, launch.hosts) };
             over_hosts::command(cluster, places, launch.by, &part, &program, &arguments)?
         }
         _ => places.command(launch.by, launch.n, Path::new(&program), &arguments),
@@ -201,14 +201,14 @@ fn command(launch: &Launch, places: &Places, effort: &Effort) -> Result<Command,
 }
 
 /// The case that a point of a launch is one of.
-fn place(launch: &Launch, point: Point) -> Place {
+fn place(launch: &Launch, point: Point) -> ValuePlace {
     let (operation, way) = match launch.study {
         Study::Sizes | Study::Processes => ("broadcast".to_owned(), point.form),
         Study::Roots => ("roots".to_owned(), point.form),
         _ => (point.form, launch.way.to_owned()),
     };
     let (who, hosts) = (launch.by.name(), launch.hosts);
-    Place { operation, way, who, hosts, n: point.n, bytes: point.bytes }
+    ValuePlace { operation, way, who, hosts, n: point.n, bytes: point.bytes }
 }
 
 fn value(launch: &Launch, round: usize, others_share: f64, measured: LaunchValue) -> Value {
@@ -226,7 +226,7 @@ fn value(launch: &Launch, round: usize, others_share: f64, measured: LaunchValue
 }
 
 /// Returns the counts of the plans of a place.
-pub(super) fn counts_of(place: &Place) -> Option<Counts> {
+pub(super) fn counts_of(place: &ValuePlace) -> Option<Counts> {
     let (preset, groups) = match place.way.split_once('@') {
         Some((preset, groups)) => (preset, groups.parse().ok()?),
         None => (place.way.as_str(), 1),

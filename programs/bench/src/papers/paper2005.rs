@@ -2,7 +2,7 @@
 //! columns of times stand under each other's headings (the text gives those of 24 processes).
 
 use crate::papers::grid::PROCESSES;
-use crate::papers::values::{Place, Values};
+use crate::papers::values::{ValuePlace, Values};
 use crate::statistics::mean;
 
 /// A row of Table 1.
@@ -55,9 +55,9 @@ pub(crate) fn best_over_processes(values: &Values, architecture: &str) -> Option
 }
 
 /// A broadcast of 4 B.
-pub(crate) fn at(way: &str, n: u32) -> Place {
+pub(crate) fn at(way: &str, n: u32) -> ValuePlace {
     let bytes = crate::papers::grid::FIXED_BYTES;
-    Place::here("broadcast", way, n, bytes)
+    ValuePlace::here("broadcast", way, n, bytes)
 }
 
 /// Whether the way is this architecture in some number of groups.

@@ -8,7 +8,7 @@ use crate::chart::{Chart, ChartAxis, Line, machine_words};
 use crate::papers::grid::{FIXED_BYTES, Study, USUAL};
 use crate::papers::paper2005::{TABLE_1, at, best_over_processes, best_over_sizes, is_of};
 use crate::papers::tables::{collective_title, decimal_label, operations};
-use crate::papers::values::{Place, Values};
+use crate::papers::values::{ValuePlace, Values};
 use crate::plot::colour;
 use crate::sample::size_label;
 use crate::statistics::short;
@@ -120,13 +120,13 @@ fn service_compared(values: &Values) -> Chart {
 
 fn service_line(values: &Values, way: &str, n: u32, colour: RGBColor) -> Line {
     Line::along(String::new(), (colour, way == USUAL), values.sizes(), |bytes| {
-        let place = Place::here("broadcast-sync", way, n, bytes);
+        let place = ValuePlace::here("broadcast-sync", way, n, bytes);
         Some((bytes as f64, values.at(&place)?))
     })
 }
 
 fn collective(values: &Values, operation: &str, bytes: u64) -> Chart {
-    let place = |way: &str, n| Place::here(operation, way, n, bytes);
+    let place = |way: &str, n| ValuePlace::here(operation, way, n, bytes);
     let ways = values.ways().into_iter();
     let lines = ways.map(|way| along_processes(values, colour_of(way), way, place));
     chart(values, format!("2003: {}", collective_title(operation, bytes)), members_axis(), lines)
@@ -135,7 +135,7 @@ fn collective(values: &Values, operation: &str, bytes: u64) -> Chart {
 fn along_sizes(values: &Values, way: &str, colour: RGBColor) -> Line {
     let n = values.processes().first().copied().unwrap_or(0);
     Line::along(way_words(way), (colour, way == USUAL), values.sizes(), |bytes| {
-        Some((bytes as f64, values.at(&Place { bytes, ..at(way, n) })?))
+        Some((bytes as f64, values.at(&ValuePlace { bytes, ..at(way, n) })?))
     })
 }
 
@@ -143,7 +143,7 @@ fn along_processes(
     values: &Values,
     colour: RGBColor,
     way: &str,
-    place: impl Fn(&str, u32) -> Place,
+    place: impl Fn(&str, u32) -> ValuePlace,
 ) -> Line {
     Line::along(way_words(way), (colour, way == USUAL), values.processes(), |n| {
         Some((f64::from(n), values.at(&place(way, n))?))

@@ -7,7 +7,7 @@ use crate::papers::grid::{PROCESSES, Study, USUAL};
 use crate::papers::paper2005::{
     COMMON_PROCESSES_MAX, TABLE_1, at, best_over_processes, best_over_sizes,
 };
-use crate::papers::values::{Place, Values};
+use crate::papers::values::{ValuePlace, Values};
 use crate::sample::size_label;
 use crate::statistics::short;
 
@@ -104,7 +104,7 @@ fn sizes(text: &mut String, values: &Values) {
     let _ = writeln!(text, "{:>11}", "mean");
     let n = values.processes().first().copied().unwrap_or(0);
     for way in values.ways() {
-        let place = |bytes| Place { bytes, ..at(way, n) };
+        let place = |bytes| ValuePlace { bytes, ..at(way, n) };
         begin_way(text, way);
         write_counts(text, values.sizes().first().and_then(|&bytes| values.counts(&place(bytes))));
         for &bytes in &values.sizes() {
@@ -142,7 +142,7 @@ fn service(text: &mut String, values: &Values) {
     end_line(text);
     for n in values.processes() {
         for way in values.ways() {
-            let place = |bytes| Place::here("broadcast-sync", way, n, bytes);
+            let place = |bytes| ValuePlace::here("broadcast-sync", way, n, bytes);
             let _ = write!(text, "  {n:<8}{way:<12}");
             write_counts(text, values.counts(&place(1)));
             for bytes in SERVICE_SIZES {
@@ -166,7 +166,7 @@ fn collective(text: &mut String, values: &Values) {
         for n in values.processes() {
             let _ = write!(text, "  {n:<8}");
             for way in values.ways() {
-                let place = Place::here(&operation, way, n, bytes);
+                let place = ValuePlace::here(&operation, way, n, bytes);
                 write_us(text, values.median_us(&place), 11);
                 write_counts(text, values.counts(&place));
             }

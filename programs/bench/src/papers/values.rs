@@ -28,7 +28,7 @@ pub(crate) struct Values {
 
 /// A measured case: an architecture or operation with so many processes and bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub(crate) struct Place {
+pub(crate) struct ValuePlace {
     pub(crate) operation: String,
     /// A preset, behind `@` its number of groups; or ours.
     pub(crate) way: String,
@@ -44,16 +44,16 @@ pub(crate) struct Place {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Fact {
     #[serde(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: ValuePlace,
     pub(crate) unit: String,
     pub(crate) value: f64,
 }
 
-impl Place {
+impl ValuePlace {
     /// A case of a job on this host alone, measured over Landeck's own interface.
-    pub(crate) fn here(operation: &str, way: &str, n: u32, bytes: u64) -> Place {
+    pub(crate) fn here(operation: &str, way: &str, n: u32, bytes: u64) -> ValuePlace {
         let (operation, way) = (operation.to_owned(), way.to_owned());
-        Place { operation, way, who: Candidate::Landeck.name(), hosts: 0, n, bytes }
+        ValuePlace { operation, way, who: Candidate::Landeck.name(), hosts: 0, n, bytes }
     }
 }
 
@@ -61,7 +61,7 @@ impl Place {
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Value {
     #[serde(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: ValuePlace,
     pub(crate) round: usize,
     pub(crate) us: f64,
     pub(crate) batches: usize,
@@ -76,7 +76,7 @@ pub(crate) struct Value {
 impl Values {
     /// The median of the launches, and the ends of their medians. Disturbed launches count only
     /// where there are no others: then the less disturbed half of them.
-    pub(crate) fn at(&self, place: &Place) -> Option<Middle> {
+    pub(crate) fn at(&self, place: &ValuePlace) -> Option<Middle> {
         let mut mine: Vec<&Value> =
             self.values.iter().filter(|value| value.place == *place).collect();
         let shares: Vec<f64> = mine.iter().map(|value| value.others_share).collect();
@@ -86,12 +86,12 @@ impl Values {
         Middle::of(mine.iter().map(|value| value.us))
     }
 
-    pub(crate) fn median_us(&self, place: &Place) -> Option<f64> {
+    pub(crate) fn median_us(&self, place: &ValuePlace) -> Option<f64> {
         self.at(place).map(|spread| spread.median)
     }
 
     /// The counted numbers of a place.
-    pub(crate) fn facts_at(&self, place: &Place, unit: &str) -> Vec<f64> {
+    pub(crate) fn facts_at(&self, place: &ValuePlace, unit: &str) -> Vec<f64> {
         self.facts_where(|fact| fact.place == *place && fact.unit == unit)
     }
 
@@ -115,13 +115,13 @@ impl Values {
         all.into_iter().map(|(_, (.., way), who)| (way, who)).collect()
     }
 
-    pub(crate) fn counts(&self, place: &Place) -> Option<Counts> {
+    pub(crate) fn counts(&self, place: &ValuePlace) -> Option<Counts> {
         self.values.iter().find(|value| value.place == *place)?.counts
     }
 
     /// Every place, sorted.
-    pub(crate) fn places(&self) -> Vec<&Place> {
-        let places: BTreeSet<&Place> = self.values.iter().map(|value| &value.place).collect();
+    pub(crate) fn places(&self) -> Vec<&ValuePlace> {
+        let places: BTreeSet<&ValuePlace> = self.values.iter().map(|value| &value.place).collect();
         places.into_iter().collect()
     }
 
@@ -178,7 +178,7 @@ pub(super) mod tests {
 
     pub(crate) fn values(study: Study, entries: &[(&str, u32, u64, f64, f64)]) -> Values {
         let value = |&(way, n, bytes, us, others_share): &(&str, u32, u64, f64, f64)| Value {
-            place: Place::here("broadcast", way, n, bytes),
+            place: ValuePlace::here("broadcast", way, n, bytes),
             round: 0,
             us,
             batches: 1,
@@ -210,7 +210,7 @@ pub(super) mod tests {
                 ("daisy@3", 24, 4, 50.0, 0.9),
             ],
         );
-        let at = |way: &str| all.median_us(&Place::here("broadcast", way, 24, 4));
+        let at = |way: &str| all.median_us(&ValuePlace::here("broadcast", way, 24, 4));
         assert_eq!((at("daisy@2"), at("daisy@3")), (Some(10.0), Some(6.5)));
     }
 

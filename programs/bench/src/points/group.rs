@@ -21,7 +21,7 @@ const ROUNDS: usize = 5_000;
 const ENDS: usize = 500;
 
 /// The state that all figures of groups begin with.
-struct Part {
+struct GroupPart {
     member: Member,
     inbox: Mailbox,
     data: Vec<u8>,
@@ -57,7 +57,7 @@ pub(crate) fn service(bench: &Bench, options: GroupOptions) -> Measured {
     let group = group(bench, options.minimum(world.size() as u32))?;
     let mut inbox = bench.job.create_mailbox()?;
     let member = group.join(&mut inbox)?;
-    let mut part = Part { member, inbox, data: vec![0; settings.largest()] };
+    let mut part = GroupPart { member, inbox, data: vec![0; settings.largest()] };
     for &bytes in &settings.bytes {
         part.check(bench, 0, bytes)?;
         let message = message_of(&part.data[..bytes]);
@@ -150,7 +150,7 @@ pub(crate) fn broadcast(bench: &Bench, options: GroupOptions) -> Measured {
     let group = group(bench, options.minimum(world.size() as u32))?;
     let mut inbox = bench.job.create_mailbox()?;
     let member = group.join(&mut inbox)?;
-    let mut part = Part { member, inbox, data: vec![0; settings.largest()] };
+    let mut part = GroupPart { member, inbox, data: vec![0; settings.largest()] };
     for &bytes in &settings.bytes {
         for root in 0..world.size() {
             part.check(bench, root, bytes)?;
@@ -171,7 +171,7 @@ pub(crate) fn broadcast(bench: &Bench, options: GroupOptions) -> Measured {
     Ok(part.member.leave()?)
 }
 
-impl Part {
+impl GroupPart {
     #[inline]
     fn once(&mut self, is_root: bool, message: &Message, bytes: usize) -> Result<()> {
         if is_root {

@@ -244,9 +244,9 @@ impl Found {
 }
 
 /// One part of the measurement, which fills in its figures.
-type Part = (&'static str, fn(&mut Found) -> Result<(), TuneError>);
+type TunePart = (&'static str, fn(&mut Found) -> Result<(), TuneError>);
 
-const PARTS: [Part; 9] = [
+const PARTS: [TunePart; 9] = [
     ("a line", line),
     ("copies", copies),
     ("caches", caches),

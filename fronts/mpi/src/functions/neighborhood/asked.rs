@@ -10,15 +10,15 @@ use crate::abi::Handle;
 use crate::arguments::{Items, KeptItems, give};
 use crate::mistake::Mistake;
 use crate::objects::communicator::Communicator;
-use crate::objects::exchange::{Exchange, Message, Series};
+use crate::objects::exchange::{Exchange, ExchangeMessage, Series};
 use crate::objects::info;
 use crate::objects::request::{self, Persistent, Request, Started};
 
 /// An operation between neighbours.
 pub(super) struct Asked {
     pub(super) communicator: &'static Arc<Communicator>,
-    pub(super) outgoing: Vec<Message<Items>>,
-    pub(super) incoming: Vec<Message<Items>>,
+    pub(super) outgoing: Vec<ExchangeMessage<Items>>,
+    pub(super) incoming: Vec<ExchangeMessage<Items>>,
 }
 
 impl Asked {
@@ -47,9 +47,9 @@ impl Asked {
         let communicator = Arc::clone(self.communicator);
         let own = Arc::clone(&communicator);
         let series = Series::kept(communicator.count_exchange());
-        let keep = |message: &Message<Items>| message.with(message.items.keep());
-        let incoming: Vec<Message<KeptItems>> = self.incoming.iter().map(keep).collect();
-        let outgoing: Vec<Message<KeptItems>> = self.outgoing.iter().map(keep).collect();
+        let keep = |message: &ExchangeMessage<Items>| message.with(message.items.keep());
+        let incoming: Vec<ExchangeMessage<KeptItems>> = self.incoming.iter().map(keep).collect();
+        let outgoing: Vec<ExchangeMessage<KeptItems>> = self.outgoing.iter().map(keep).collect();
         let begin = move || {
             let (incoming, outgoing) = (incoming.iter().map(again), outgoing.iter().map(again));
             // SAFETY: the program leaves the memory to each operation that it starts.
@@ -69,10 +69,10 @@ impl Asked {
     }
 }
 
-fn once(message: &Message<Items>) -> Message<Memory<'static>> {
+fn once(message: &ExchangeMessage<Items>) -> ExchangeMessage<Memory<'static>> {
     message.with(message.items.memory())
 }
 
-fn again(message: &Message<KeptItems>) -> Message<Memory<'_>> {
+fn again(message: &ExchangeMessage<KeptItems>) -> ExchangeMessage<Memory<'_>> {
     message.with(message.items.memory())
 }

@@ -8,7 +8,7 @@ use crate::abi::Handle;
 use crate::arguments::{Items, count_of, refuse_in_place};
 use crate::counts::Counts;
 use crate::mistake::Mistake;
-use crate::objects::exchange::Message;
+use crate::objects::exchange::ExchangeMessage;
 use crate::objects::neighbours::Neighbour;
 
 /// The arguments of one side: the buffer, its name and that of the counts, and those at the other
@@ -22,7 +22,7 @@ pub(super) struct Side<'a> {
 }
 
 /// Messages, without those from and to MPI_PROC_NULL.
-type Messages = Vec<Message<Items>>;
+type Messages = Vec<ExchangeMessage<Items>>;
 
 impl Side<'_> {
     /// Messages of the same items to all neighbours.
@@ -101,7 +101,7 @@ impl Side<'_> {
         let mut messages = Vec::with_capacity(self.neighbours.len());
         for (place, &Neighbour { rank, way }) in self.neighbours.iter().enumerate() {
             let items = block(place)?;
-            messages.extend(rank.map(|rank| Message { rank, way, items }));
+            messages.extend(rank.map(|rank| ExchangeMessage { rank, way, items }));
         }
         Ok(messages)
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::papers::grid::USUAL;
 use crate::papers::measure::counts_of;
-use crate::papers::values::{Place, Values};
+use crate::papers::values::{ValuePlace, Values};
 
 /// Longer data may need messages beside those of the plan, by which a sender and a receiver agree.
 const COUNTED_BYTES_MAX: u64 = 10_000;
@@ -12,7 +12,7 @@ const COUNTED_BYTES_MAX: u64 = 10_000;
 /// A count with the number that it must be.
 #[derive(Clone, Debug)]
 pub(super) struct Count {
-    place: Place,
+    place: ValuePlace,
     pub(super) found: f64,
     pub(super) expected: u64,
 }
@@ -28,7 +28,7 @@ pub(super) fn check(values: &Values) -> Vec<Count> {
 }
 
 /// Returns the number of messages of an operation: of all processes, each message counted where it is sent.
-fn expected(place: &Place) -> Option<u64> {
+fn expected(place: &ValuePlace) -> Option<u64> {
     let n = u64::from(place.n);
     if place.bytes > COUNTED_BYTES_MAX {
         return None;
@@ -55,7 +55,7 @@ impl Count {
 impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Count { place, found, expected } = self;
-        let Place { operation, way, n, hosts, bytes, .. } = place;
+        let ValuePlace { operation, way, n, hosts, bytes, .. } = place;
         write!(
             f,
             "{way}, {operation} of {bytes} B by {n} processes on {hosts} hosts has {found} messages, and not {expected}"
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     fn at(way: &str, operation: &str, n: u32) -> Option<u64> {
-        expected(&Place { hosts: n, ..Place::here(operation, way, n, 100) })
+        expected(&ValuePlace { hosts: n, ..ValuePlace::here(operation, way, n, 100) })
     }
 
     #[test]
@@ -80,14 +80,14 @@ mod tests {
         assert_eq!(at("mpi2003", "barrier", 4), Some(8));
         assert_eq!(at("daisy@8", "broadcast", 24), Some(23));
         assert_eq!(at("relay", "roots", 6), Some(5));
-        let long = Place { bytes: 40_000, ..Place::here("broadcast", "daisy@8", 24, 4) };
+        let long = ValuePlace { bytes: 40_000, ..ValuePlace::here("broadcast", "daisy@8", 24, 4) };
         assert_eq!(expected(&long), None);
         assert_eq!((at("landeck", "barrier", 4), at("calls", "served: sync", 4)), (None, None));
     }
 
     #[test]
     fn another_number_is_wrong() {
-        let place = Place::here("sync", "paper", 4, 0);
+        let place = ValuePlace::here("sync", "paper", 4, 0);
         let count = |found| Count { place: place.clone(), found, expected: 8 };
         assert!(count(8.0).is_right() && count(8.125).is_right());
         assert!(!count(9.0).is_right());

@@ -10,7 +10,7 @@ use crate::papers::paper2005::TABLE_1;
 use crate::papers::tables::{
     SERVICE_SIZES, collective_title, decimal_label, end_line, head, operations, troubles, write_us,
 };
-use crate::papers::values::{Place, Values};
+use crate::papers::values::{ValuePlace, Values};
 use crate::sample::size_label;
 use crate::statistics::{mean, short};
 
@@ -89,8 +89,8 @@ pub(super) fn place(
     (way, who): (&str, &'static str),
     (hosts, n): (u32, u32),
     bytes: u64,
-) -> Place {
-    Place { who, hosts, ..Place::here(operation, way, n, bytes) }
+) -> ValuePlace {
+    ValuePlace { who, hosts, ..ValuePlace::here(operation, way, n, bytes) }
 }
 
 fn sizes(text: &mut String, values: &Values) {
@@ -166,7 +166,7 @@ fn calls(text: &mut String, values: &Values) {
             for kind in ["served", "group"] {
                 let name = format!("{kind}: {call}");
                 let all = values.facts_where(|fact| {
-                    let Place { operation, way, hosts, .. } = &fact.place;
+                    let ValuePlace { operation, way, hosts, .. } = &fact.place;
                     way == "calls" && *hosts == job.0 && operation.starts_with(&name)
                 });
                 write_counts(text, &all, 16);
@@ -178,7 +178,7 @@ fn calls(text: &mut String, values: &Values) {
 
 /// Joins beside a long broadcast.
 fn joins(text: &mut String, values: &Values) {
-    let of: Vec<&Place> =
+    let of: Vec<&ValuePlace> =
         values.places().into_iter().filter(|place| place.way == "joins").collect();
     let bytes = of.first().map_or(0, |place| place.bytes);
     let _ = writeln!(
