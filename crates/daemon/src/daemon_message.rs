@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use landeck_diagnosis::HostPicture;
+use landeck_diagnosis::far::LogLine;
 use landeck_protocols::door::{ObjectAnswer, ObjectQuestion};
 use landeck_protocols::hosts::{DialMessage, NumberBlock, Snapshot};
 use landeck_wire::word::{HostEntry, Word, WordContent};
@@ -146,6 +147,18 @@ pub(crate) enum DaemonMessage {
         request: u64,
         /// The stacks.
         texts: Vec<(ProcessId, String)>,
+    },
+    /// An observer wants the log of this daemon.
+    LogWanted {
+        /// The number of the request.
+        request: u64,
+    },
+    /// The log.
+    Log {
+        /// The request.
+        request: u64,
+        /// Its lines, the oldest first.
+        lines: Vec<LogLine>,
     },
     /// Long packets do not pass between both hosts, as the sender has found.
     Narrow,

@@ -12,7 +12,7 @@
 //! | `heartbeats`, `watch` | who is silent, and since when |
 //! | `lanes`, `process_socket` | the connections of processes |
 //! | `links` | what messages between hosts cost |
-//! | `pictures` | what observers see of the other hosts of a job |
+//! | `pictures`, `log` | what observers see of the other hosts of a job, and of their daemons |
 //! | [`bootstrap`], [`facts`], `join` | how a daemon gets its place |
 
 #![forbid(unsafe_code)]
@@ -60,6 +60,7 @@ mod lanes;
 mod link;
 mod links;
 mod listener;
+mod log;
 mod members;
 mod parts;
 mod pictures;
@@ -173,6 +174,7 @@ fn live(role: DaemonRole, server: GuardianServer) -> Result<u8, DaemonError> {
     inherited::reserve_standard();
     let system = |attempt| move |source| DaemonError::System { attempt, source };
     let signals = CaughtSignals::catch().map_err(system("catch signals"))?;
+    log::begin();
     guard_keys();
     raise_descriptors();
     let (mut hub, mut jobs) = match role {

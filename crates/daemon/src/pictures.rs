@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use landeck_diagnosis::HostPicture;
 use landeck_diagnosis::far::{
-    LookAnswer, LookRequest, LookWish, PICTURE_TIME, STACKS_TIME, look_socket_name,
+    LogLine, LookAnswer, LookRequest, LookWish, PICTURE_TIME, STACKS_TIME, look_socket_name,
 };
 use landeck_diagnosis::picture::{MissingHost, MissingPicture};
 use landeck_host::message_stream::MessageStream;
@@ -24,6 +24,7 @@ use rustix::net::{
 
 use crate::daemon_message::DaemonMessage;
 use crate::envelope::CONTENT_BYTES_MAX;
+use crate::log;
 use crate::parts::{PartOfHost, Parts};
 use crate::reactor::Reactor;
 use crate::stack_searches::StackSearches;
@@ -175,6 +176,20 @@ impl Pictures {
         self.settle(tools, token);
     }
 
+    /// Takes the log of another host's daemon.
+    pub(crate) fn log_came(
+        &mut self,
+        tools: &mut PictureTools<'_>,
+        from: HostNumber,
+        request: u64,
+        lines: Vec<LogLine>,
+    ) {
+        let Some((token, observer)) = self.asker(from, request) else { return };
+        let host = name_of(tools.parts.get(observer.job), from);
+        observer.pass_on(from, |request| LookAnswer::Log { request, host, lines });
+        self.settle(tools, token);
+    }
+
     /// The observer whose question a host answers.
     fn asker(&mut self, from: HostNumber, request: u64) -> Option<(u64, &mut Observer)> {
         let is_asker = |observer: &Observer| {
@@ -260,8 +275,15 @@ impl Observer {
         let (hosts, time) = match (&request.wish, part) {
             (_, None) => (BTreeSet::new(), PICTURE_TIME),
             (LookWish::Stacks(all), Some(part)) => (part.hosts_of(all), STACKS_TIME),
-            (LookWish::Glance | LookWish::Pictures, Some(part)) => (part.far_hosts(), PICTURE_TIME),
+            (LookWish::Glance | LookWish::Pictures | LookWish::Logs, Some(part)) => {
+                (part.far_hosts(), PICTURE_TIME)
+            }
         };
+        let own = part.and_then(|part| part.segment.own_host_number());
+        if let (LookWish::Logs, Some(own)) = (&request.wish, own) {
+            let (host, lines) = (name_of(part, HostNumber(own)), log::lines());
+            self.stream.send(&LookAnswer::Log { request: number, host, lines });
+        }
         let waiting = hosts.clone();
         let question = Question { number, request: own_request, asked, time, waiting };
         self.question = Some(question);
@@ -289,6 +311,7 @@ impl Observer {
                     let processes = processes.clone();
                     DaemonMessage::StacksWanted { job, request: own, processes }
                 }
+                LookWish::Logs => DaemonMessage::LogWanted { request: own },
             };
             outgoing.push((host, wanted));
         }
@@ -315,9 +338,13 @@ impl Observer {
 }
 
 fn missing(part: Option<&PartOfHost>, host: HostNumber, why: MissingPicture) -> MissingHost {
+    MissingHost { number: host.0, name: name_of(part, host), why }
+}
+
+/// The name of a host of a part.
+fn name_of(part: Option<&PartOfHost>, host: HostNumber) -> String {
     let name = part.map(|part| part.segment.host_name(host.0).to_string());
-    let name = name.filter(|name| !name.is_empty());
-    MissingHost { number: host.0, name: name.unwrap_or_else(|| format!("host {}", host.0)), why }
+    name.filter(|name| !name.is_empty()).unwrap_or_else(|| format!("host {}", host.0))
 }
 
 /// The message with the picture of a part on this host, for another daemon.

@@ -44,6 +44,17 @@ pub enum LookWish {
     Pictures,
     /// The stacks of these processes.
     Stacks(Vec<ProcessId>),
+    /// The logs of all daemons of the job, that of this host as well.
+    Logs,
+}
+
+/// A line of a daemon's log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogLine {
+    /// The time by the clock of its host, in nanoseconds since 1970.
+    pub at_ns: u64,
+    /// Its text.
+    pub text: String,
 }
 
 /// An observer's question about a job's other hosts.
@@ -81,6 +92,15 @@ pub enum LookAnswer {
         /// The stacks.
         texts: Vec<(ProcessId, String)>,
     },
+    /// The log of the daemon of one host.
+    Log {
+        /// The number of the request.
+        request: u32,
+        /// The name of the host.
+        host: String,
+        /// Its lines, the oldest first.
+        lines: Vec<LogLine>,
+    },
     /// The request is answered.
     Complete {
         /// The number of the request.
@@ -107,6 +127,8 @@ pub struct FarAnswers {
     pub missing: Vec<MissingHost>,
     /// The stacks that have come.
     pub stacks: Vec<(ProcessId, String)>,
+    /// The logs that have come, with the names of their hosts.
+    pub logs: Vec<(String, Vec<LogLine>)>,
     /// How long the daemon of this host has been silent, if it has not answered the whole request.
     pub own_daemon_silent: Option<Duration>,
 }
@@ -125,6 +147,11 @@ impl FarPictures {
     /// Asks for the stacks of processes on other hosts, and waits a limited time for them.
     pub fn ask_for_stacks(&mut self, processes: Vec<ProcessId>) -> FarAnswers {
         self.send(LookWish::Stacks(processes), STACKS_ANSWER_TIME)
+    }
+
+    /// Asks for the logs of all daemons of the job, and waits a limited time for them.
+    pub fn ask_for_logs(&mut self) -> FarAnswers {
+        self.send(LookWish::Logs, ANSWER_TIME)
     }
 
     fn send(&mut self, wish: LookWish, patience: Duration) -> FarAnswers {
@@ -180,10 +207,14 @@ fn receive(
                 LookAnswer::Stacks { request, texts } if request == number => {
                     answers.stacks.extend(texts);
                 }
+                LookAnswer::Log { request, host, lines } if request == number => {
+                    answers.logs.push((host, lines));
+                }
                 LookAnswer::Complete { request } if request == number => return true,
                 // It belongs to an earlier request, whose time was over.
                 LookAnswer::Host { .. }
                 | LookAnswer::Stacks { .. }
+                | LookAnswer::Log { .. }
                 | LookAnswer::Complete { .. } => {}
             }
         }

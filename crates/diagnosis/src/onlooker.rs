@@ -66,6 +66,12 @@ impl Onlooker {
         far.map_or_else(Vec::new, |far| far.ask_for_stacks(processes).stacks)
     }
 
+    /// The logs of all daemons of the job, of those that answer within a limited time; `None` if one host has all of the
+    /// job, which needs no daemon.
+    pub fn logs(&mut self) -> Option<FarAnswers> {
+        self.far.as_mut().map(FarPictures::ask_for_logs)
+    }
+
     /// Makes the report on two pictures.
     pub fn report_on(&mut self, before: &Picture, now: &Picture) -> Report {
         Report::of(before, now, &mut || {

@@ -3,6 +3,7 @@
 use landeck_protocols::door::{Object, ObjectAnswer, ObjectQuestion};
 use landeck_wire::JobId;
 use landeck_wire::preamble::Preamble;
+use tracing::info;
 
 use super::*;
 use crate::lanes::CallRefusal;
@@ -70,9 +71,18 @@ impl Hub {
 
     fn trunk_event(&mut self, event: TrunksEvent) {
         match event {
-            TrunksEvent::Up(host) => self.up(host),
-            TrunksEvent::Down(host, why) => self.down(host, why),
-            TrunksEvent::Narrow(host) => self.narrow(host),
+            TrunksEvent::Up(host) => {
+                info!("trunk to host {}: connected", host.0);
+                self.up(host);
+            }
+            TrunksEvent::Down(host, why) => {
+                info!("trunk to host {}: down for good: {why}", host.0);
+                self.down(host, why);
+            }
+            TrunksEvent::Narrow(host) => {
+                info!("trunk to host {}: long packets are lost", host.0);
+                self.narrow(host);
+            }
             TrunksEvent::Content { from, class, content } => self.content(from, class, &content),
             TrunksEvent::Recognised(token) => self.listener.recognised(token),
             TrunksEvent::Refused(token, why, from) => self.listener.refused(token, why, from),
@@ -140,6 +150,12 @@ impl Hub {
                     entries.into_iter().for_each(|entry| self.joined(&entry));
                 }
                 MembersEvent::Applied(word, outputs) => {
+                    match &word.content {
+                        WordContent::HostJoined(HostEntry { host, name, .. }) => {
+                            info!("word {}: {name} joins as host {}", word.number, host.0);
+                        }
+                        content => info!("word {}: {content:?}", word.number),
+                    }
                     outputs.into_iter().for_each(|output| self.apply(output));
                     if let WordContent::ProcessEnded { process, .. } = word.content {
                         self.names.process_ended(process);
@@ -218,6 +234,9 @@ impl Hub {
 
     pub(super) fn judge(&mut self, events: Vec<WatchEvent>) {
         for event in events {
+            if !matches!(event, WatchEvent::Beat { .. }) {
+                info!("heartbeats: {event:?}");
+            }
             match event {
                 WatchEvent::Beat { to, number, heartbeat } => {
                     let now = self.now();

@@ -4,6 +4,7 @@ use landeck_trust::KeyHash;
 use landeck_wire::{ControlMessage, JobId, ProcessId};
 
 use super::*;
+use crate::log;
 use crate::pictures::picture_message;
 
 /// The reason for the end of a daemon that has said goodbye.
@@ -93,6 +94,14 @@ impl Hub {
             }
             DaemonMessage::Stacks { request, texts } => {
                 self.with_pictures(|all, tools| all.stacks_came(tools, from, request, texts));
+                Vec::new()
+            }
+            DaemonMessage::LogWanted { request } => {
+                self.send(from, &DaemonMessage::Log { request, lines: log::lines() });
+                Vec::new()
+            }
+            DaemonMessage::Log { request, lines } => {
+                self.with_pictures(|all, tools| all.log_came(tools, from, request, lines));
                 Vec::new()
             }
             DaemonMessage::Picture { request, picture } => {

@@ -2,6 +2,7 @@
 
 use super::{SeeingError, age, hosts_as_json, onlooker};
 use clap::Args;
+use landeck_diagnosis::far::{FarAnswers, LogLine};
 use landeck_diagnosis::report::LaneLine;
 use landeck_diagnosis::{Member, Onlooker, Picture, Report};
 use landeck_host::say::say;
@@ -9,7 +10,7 @@ use landeck_launch::stacks;
 use landeck_memory::SlotState;
 use serde_json::json;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The time limit for all stacks together.
 const STACKS_MAX: Duration = Duration::from_secs(30);
@@ -28,8 +29,11 @@ pub(crate) struct WhyArguments {
     /// Show the stacks of the processes in the explanation
     #[arg(long)]
     stacks: bool,
+    /// Show what the daemons of the job's hosts have noted last: connections, hosts, ends of processes
+    #[arg(long)]
+    log: bool,
     /// Write JSON
-    #[arg(long, conflicts_with = "stacks")]
+    #[arg(long, conflicts_with_all = ["stacks", "log"])]
     json: bool,
 }
 
@@ -50,6 +54,9 @@ impl WhyArguments {
         say(&text)?;
         if self.stacks {
             say(&stacks_of(&mut onlooker, &now, &report))?;
+        }
+        if self.log {
+            say(&logs_of(&mut onlooker))?;
         }
         Ok(ExitCode::from(u8::from(!report.goes_on())))
     }
@@ -100,6 +107,35 @@ fn as_json(id: &str, name: &str, now: &Picture, report: &Report) -> serde_json::
 
 fn name_at(now: &Picture, place: u32) -> Option<String> {
     now.members.get(place as usize).map(|member| now.names.one(member.process))
+}
+
+/// The lines of all daemons' logs in the order of their time, by the clocks of their hosts.
+fn logs_of(onlooker: &mut Onlooker) -> String {
+    let Some(FarAnswers { logs, missing, own_daemon_silent, .. }) = onlooker.logs() else {
+        return "  This job has no daemons: one host has all of it.\n".to_owned();
+    };
+    let now_ns = u64::try_from(since_1970().as_nanos()).unwrap_or(u64::MAX);
+    let of_host = |(host, lines): (String, Vec<LogLine>)| {
+        lines.into_iter().map(move |line| (line.at_ns, host.clone(), line.text))
+    };
+    let mut lines: Vec<(u64, String, String)> = logs.into_iter().flat_map(of_host).collect();
+    lines.sort();
+    let mut text = String::from("Logs of the daemons, in seconds before now:\n");
+    for (at_ns, host, line) in lines {
+        let ago = Duration::from_nanos(now_ns.saturating_sub(at_ns)).as_secs_f64();
+        text += &format!("  {ago:>9.3} {host}: {line}\n");
+    }
+    for host in missing {
+        text += &format!("  host {} has sent no log\n", host.name);
+    }
+    if own_daemon_silent.is_some() {
+        text += "  The daemon of this host does not answer.\n";
+    }
+    text
+}
+
+fn since_1970() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// The stacks of the processes in the verdict, or of all if it names none.

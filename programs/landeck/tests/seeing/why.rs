@@ -22,6 +22,8 @@ fn two_that_receive_from_each_other() {
     );
     assert!(said.contains("one of them has to send first"), "{said}");
     assert_eq!(job.landeck(&["why"]).status.code(), Some(1));
+    let said = support::text(&job.landeck(&["why", "--log"]));
+    assert!(said.contains("This job has no daemons: one host has all of it."), "{said}");
     job.end();
 }
 
