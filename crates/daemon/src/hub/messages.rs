@@ -82,30 +82,13 @@ impl Hub {
                 self.name_answered(request, answer);
                 Vec::new()
             }
-            DaemonMessage::PictureWanted { job, request, is_glance } => {
-                let part = self.parts.get(job);
-                let answer = picture_message(part, self.own(), request, is_glance);
-                self.send(from, &answer);
-                Vec::new()
-            }
-            DaemonMessage::StacksWanted { job, request, processes } => {
-                self.search_stacks(job, (from, request), &processes);
-                Vec::new()
-            }
-            DaemonMessage::Stacks { request, texts } => {
-                self.with_pictures(|all, tools| all.stacks_came(tools, from, request, texts));
-                Vec::new()
-            }
-            DaemonMessage::LogWanted { request } => {
-                self.send(from, &DaemonMessage::Log { request, lines: log::lines() });
-                Vec::new()
-            }
-            DaemonMessage::Log { request, lines } => {
-                self.with_pictures(|all, tools| all.log_came(tools, from, request, lines));
-                Vec::new()
-            }
-            DaemonMessage::Picture { request, picture } => {
-                self.with_pictures(|all, tools| all.answered(tools, from, request, *picture));
+            DaemonMessage::PictureWanted { .. }
+            | DaemonMessage::Picture { .. }
+            | DaemonMessage::StacksWanted { .. }
+            | DaemonMessage::Stacks { .. }
+            | DaemonMessage::LogWanted { .. }
+            | DaemonMessage::Log { .. } => {
+                self.for_observers(from, message);
                 Vec::new()
             }
             DaemonMessage::Dial(message) => {
@@ -127,6 +110,33 @@ impl Hub {
             }
         };
         self.follow(events);
+    }
+
+    /// Takes a question of an observer on another host, or the answer for one on this host.
+    fn for_observers(&mut self, from: HostNumber, message: DaemonMessage) {
+        match message {
+            DaemonMessage::PictureWanted { job, request, is_glance } => {
+                let part = self.parts.get(job);
+                let answer = picture_message(part, self.own(), request, is_glance);
+                self.send(from, &answer);
+            }
+            DaemonMessage::StacksWanted { job, request, processes } => {
+                self.search_stacks(job, (from, request), &processes);
+            }
+            DaemonMessage::Stacks { request, texts } => {
+                self.with_pictures(|all, tools| all.stacks_came(tools, from, request, texts));
+            }
+            DaemonMessage::LogWanted { request } => {
+                self.send(from, &DaemonMessage::Log { request, lines: log::lines() });
+            }
+            DaemonMessage::Log { request, lines } => {
+                self.with_pictures(|all, tools| all.log_came(tools, from, request, lines));
+            }
+            DaemonMessage::Picture { request, picture } => {
+                self.with_pictures(|all, tools| all.answered(tools, from, request, *picture));
+            }
+            _ => {}
+        }
     }
 
     /// The daemon of a host ends in order.
