@@ -251,7 +251,7 @@ impl Engine {
 
     /// If a deposit waits for room, reclaims on every board the deposits that all their readers have finished.
     #[inline]
-    fn make_room(&mut self) {
+    pub(crate) fn make_room(&mut self) {
         if self.room.is_awaited() {
             self.collect_all();
         }
@@ -313,21 +313,11 @@ impl Engine {
         self.ready(of).map(drop)
     }
 
-    /// A group that there is, and the endpoint.
+    /// A group that this process knows, whether it can begin another operation or not.
     #[inline]
-    pub(crate) fn group_of_context(
-        &mut self,
-        context: u32,
-    ) -> Option<(&mut GroupState, &mut Endpoint<SharedMemory>)> {
-        Some((self.groups.get_mut(&context)?, &mut self.endpoint))
-    }
-
-    /// Whether a member of a group is gone, or the group was revoked.
-    pub(crate) fn is_group_broken(&mut self, context: u32) -> bool {
-        self.endpoint.refresh();
-        let Some(group) = self.groups.get(&context) else { return true };
-        let is_revoked = group.board.as_ref().is_some_and(Board::is_revoked);
-        is_revoked || self.endpoint.failure_of_group(context, &group.place.members).is_some()
+    pub(crate) fn group_of_context(&mut self, context: u32) -> Option<Ready<'_>> {
+        let group = self.groups.get_mut(&context)?;
+        Some(Ready { group, endpoint: &mut self.endpoint, is_idle: self.running.is_idle() })
     }
 
     /// Says on all boards where something goes on, and on that of `context`, that this process is
