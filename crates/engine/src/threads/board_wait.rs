@@ -317,15 +317,6 @@ impl<P: Polled> SharedBoardWait<'_, '_, P> {
         }
         is_over != Some(false)
     }
-
-    /// Moves what the other threads wait for, and calls those who may go on.
-    fn look_after_others(&mut self, progress: impl FnOnce(&mut Engine) -> bool) {
-        let Ok(mut engine) = self.shared.engine.enter() else { return };
-        let moved = progress(&mut engine);
-        let news = self.shared.segment.news(self.shared.slot);
-        let is_news = std::mem::replace(&mut self.news, news) != news;
-        self.shared.call_ready(&engine, moved || is_news);
-    }
 }
 
 impl<P: Polled> Waiting for SharedBoardWait<'_, '_, P> {
@@ -349,13 +340,13 @@ impl<P: Polled> Waiting for SharedBoardWait<'_, '_, P> {
         }
         self.stage.polls += 1;
         if self.shared.is_awaited() || self.stage.polls.is_multiple_of(POLLS_PER_PROGRESS) {
-            self.look_after_others(Engine::progress);
+            self.shared.advance_others(&mut self.news, Engine::progress);
         }
         false
     }
 
     fn poll_before_sleep(&mut self) -> bool {
-        self.look_after_others(Engine::progress_thoroughly);
+        self.shared.advance_others(&mut self.news, Engine::progress_thoroughly);
         if self.is_over() {
             return true;
         }

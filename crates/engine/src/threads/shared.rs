@@ -565,6 +565,22 @@ impl Shared {
         followers.iter().filter(|(id, _)| may_go_on(id)).for_each(|(_, follower)| follower.call());
     }
 
+    /// Advances all that goes on, for a thread that has the turn and waits for something else, and calls the threads that
+    /// may go on. `news` is the count of notices from other processes at the last look. False if the engine cannot be
+    /// entered.
+    pub fn advance_others(
+        &self,
+        news: &mut u32,
+        progress: impl FnOnce(&mut Engine) -> bool,
+    ) -> bool {
+        let Ok(mut engine) = self.engine.enter() else { return false };
+        let moved = progress(&mut engine);
+        let now = self.segment.news(self.slot);
+        let is_news = std::mem::replace(news, now) != now;
+        self.call_ready(&engine, moved || is_news);
+        true
+    }
+
     /// Has arrivals on sockets wake this process, which has found nothing and is about to sleep.
     pub fn let_sockets_wake(&self, engine: &Endpoint<SharedMemory>) {
         let Some(network) = engine.network() else { return };

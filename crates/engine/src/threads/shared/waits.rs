@@ -125,17 +125,16 @@ pub(super) struct InTurn<'a, T, F> {
 
 impl<T, F: FnMut(&mut Engine) -> Option<T>> InTurn<'_, T, F> {
     fn look_after(&mut self, progress: impl FnOnce(&mut Engine) -> bool) -> bool {
+        let is_entered = self.shared.advance_others(&mut self.news, |engine| {
+            let moved = progress(engine);
+            // The waiter looks again after it has found something; finding it took it away.
+            if self.found.is_none() {
+                *self.found = (self.ready)(engine);
+            }
+            moved
+        });
         // An engine that cannot be entered ends the wait; the next call says why.
-        let Ok(mut engine) = self.shared.engine.enter() else { return true };
-        let moved = progress(&mut engine);
-        // The waiter looks again after it has found something; finding it took it away.
-        if self.found.is_none() {
-            *self.found = (self.ready)(&mut engine);
-        }
-        let news = self.shared.segment.news(self.shared.slot);
-        let is_news = std::mem::replace(&mut self.news, news) != news;
-        self.shared.call_ready(&engine, moved || is_news);
-        self.found.is_some()
+        !is_entered || self.found.is_some()
     }
 }
 
