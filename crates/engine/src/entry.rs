@@ -49,7 +49,7 @@ impl Shared {
     fn until_told(&self, error: Box<WaitError>) -> Box<WaitError> {
         if matches!(*error, WaitError::Collective(Fault::Mismatch(_))) {
             let record = WaitRecord { operation: Operation::Wait, ..WaitRecord::default() };
-            let has_left = |engine: &mut Engine| (!engine.has_words()).then_some(());
+            let has_left = |engine: &mut Engine| (!engine.endpoint.has_words()).then_some(());
             // A member that cannot be told in that time is not there, or has no path.
             let _ = self.wait_until(&record, deadline_ns(Some(TELL_TIME)), has_left);
         }

@@ -153,13 +153,13 @@ impl Waiting for SyncWait<'_> {
         if self.outcome.is_none()
             && let Ok(engine) = shared.engine.enter()
         {
-            shared.let_sockets_wake(&engine);
+            shared.let_sockets_wake(&engine.endpoint);
         }
         self.outcome.is_some()
     }
 
     fn verdict(&mut self) -> Option<End> {
-        self.replica.shared.engine.enter().ok()?.refresh();
+        self.replica.shared.engine.enter().ok()?.endpoint.refresh();
         self.replica.shared.call_all();
         self.look_at_log();
         self.outcome.as_ref().map(|_| End::PeerFailed)

@@ -201,8 +201,8 @@ impl Bridge {
         }
         let (context, twin) = (between.context, collective_context(between.context));
         let mut engine = between.shared.engine.enter()?;
-        engine.set_members(context, remote.to_vec());
-        engine.set_members(twin, remote.to_vec());
+        engine.endpoint.set_members(context, remote.to_vec());
+        engine.endpoint.set_members(twin, remote.to_vec());
         drop(engine);
         let other = |context| between.part(context, remote.clone()).numbered(Numbering::OtherGroup);
         let (inside, both) = (other(twin), both.numbered(Numbering::Joint));

@@ -364,9 +364,9 @@ mod tests {
         let call = call(&input, &mut output);
         let (state, steps) = MessageSteps::begin(&mut group, call, &mixed_plan(1), 1, Check::NONE);
         let mut running = Running { state, steps: Steps::Messages(steps) };
-        running.advance(&mut engine, None, &mut { u64::MAX });
+        running.advance(&mut engine.endpoint, None, &mut { u64::MAX });
         assert!(running.outcome().is_none_or(|outcome| matches!(outcome, Err(Fault::NoBoard))));
-        running.abandon(&mut engine);
+        running.abandon(&mut engine.endpoint);
     }
 
     /// The third member dies behind all that this one may need of it before it comes. Returns how the call of this member

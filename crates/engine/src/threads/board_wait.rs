@@ -369,13 +369,13 @@ impl<P: Polled> Waiting for SharedBoardWait<'_, '_, P> {
         let tag = Some(self.stage.polled.signature().tag());
         let (context, number) = (self.context, self.stage.polled.number());
         let engine = self.shared.engine.enter();
-        let board = engine.ok().and_then(|engine| engine.board_of(context)).unwrap_or(0);
+        let board = engine.ok().and_then(|engine| engine.endpoint.board_of(context)).unwrap_or(0);
         let operation = Operation::Collective;
         WaitRecord { operation, tag, context, board, number, ..WaitRecord::default() }
     }
 
     fn lanes(&mut self, now_ns: u64) -> Vec<LaneRecord> {
-        self.shared.engine.enter().map(|mut engine| engine.lanes(now_ns)).unwrap_or_default()
+        self.alone(|wait| wait.lanes(now_ns)).unwrap_or_default()
     }
 
     /// On all boards, for the other threads' operations too.
