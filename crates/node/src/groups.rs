@@ -20,6 +20,9 @@
 //! Making a group is a collective operation of its parent. A group is freed when the last handle
 //! to it is dropped; its memory comes back when all members have dropped theirs.
 
+pub mod bridge;
+mod makers;
+
 use std::sync::Arc;
 use std::time::Duration;
 

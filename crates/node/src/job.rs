@@ -15,10 +15,10 @@ use landeck_wire::SegmentId;
 
 use crate::error::{self, Error, ErrorKind, Members, Result};
 use crate::loan::Loan;
-use crate::one_copy;
-use crate::paths::Paths;
+use crate::settings::one_copy;
+use crate::settings::paths::Paths;
+use crate::settings::{self, tuning};
 use crate::world::World;
-use crate::{settings, tuning};
 use landeck_engine::context::WORLD_CONTEXT;
 use landeck_engine::{Fault, Progress, ProgressThread, Shared, first_world};
 use landeck_named_groups::ServerHandle;

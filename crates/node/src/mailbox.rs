@@ -35,6 +35,7 @@
 
 mod availability;
 mod from_groups;
+pub mod outbox;
 
 use std::marker::PhantomData;
 use std::os::fd::BorrowedFd;
@@ -50,11 +51,11 @@ use landeck_wire::ProcessId;
 pub use crate::error::MailboxError;
 use crate::error::{self, Error, ErrorKind, Members, Result};
 use crate::job::Job;
-use crate::mailbox_address::MailboxAddress;
+use crate::mailbox::outbox::Outbox;
+use crate::message::mailbox_address::MailboxAddress;
+use crate::message::typed::Typed;
 use crate::message::{Message, Spare, tag_of_values};
-use crate::outbox::Outbox;
 use crate::peers::process_of;
-use crate::typed::Typed;
 use availability::Availability;
 use from_groups::FromGroups;
 use landeck_engine::{Shared, WaitError};

@@ -67,6 +67,7 @@ pub struct Region {
 }
 
 mod far;
+pub(crate) mod relay;
 
 /// An opened region of another process, or of this one. A clone is another handle to it.
 #[derive(Clone)]

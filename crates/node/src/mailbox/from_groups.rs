@@ -12,8 +12,8 @@ use landeck_wire::ProcessId;
 use super::availability::Availability;
 use super::{Mailbox, Taken};
 use crate::error::{self, Error, MailboxError, Result};
+use crate::message::typed::Typed;
 use crate::message::{Message, tag_of_values};
-use crate::typed::Typed;
 
 /// The groups of a mailbox.
 #[derive(Default)]

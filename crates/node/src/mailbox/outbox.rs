@@ -9,11 +9,11 @@ use landeck_memory::plain::bytes_of;
 use landeck_memory::{Buffer, Bytes, MarkView, Operation, WaitRecord};
 
 use crate::error::{self, Error, ErrorKind, MailboxError, Members, Result};
-use crate::mailbox_address::MailboxAddress;
+use crate::message::mailbox_address::MailboxAddress;
+use crate::message::typed::Typed;
 use crate::message::{Message, tag_of_values};
 use crate::modes::{Attempt, urgent_bytes};
 use crate::peers::{far_failure, far_owner};
-use crate::typed::Typed;
 use landeck_engine::{Engine, OperationId, Shared, WaitError, deadline_ns};
 
 /// A handle through which any process posts to a mailbox. A clone is another handle to the same

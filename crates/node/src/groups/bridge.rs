@@ -27,7 +27,7 @@ use landeck_kernel::Peer;
 use landeck_memory::{Segment, room};
 use landeck_wire::{ProcessId, Tag};
 
-use crate::combine::Minimum;
+use crate::collectives::combine::Minimum;
 use crate::error::{Error, ErrorKind, Numbering, Result};
 use crate::peers::{self, peer_of, process_of};
 use crate::world::World;
