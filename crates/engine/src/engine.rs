@@ -1,7 +1,6 @@
 //! The endpoint of a process with everything that goes on in it: messages, and the collective
 //! operations that are made of them. One table each, one progress for both.
 
-use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use landeck_board::{Board, Room};
@@ -10,7 +9,7 @@ use landeck_collectives::{Operation, Way};
 use landeck_kernel::mailboxes::FIRST_MAILBOX;
 use landeck_kernel::{Completion, Endpoint, Failure, RequestId, Started, Status};
 use landeck_memory::system::now_ns;
-use landeck_memory::{Bytes, End, LaneRecord, Operation as Waited, Segment, WaitRecord};
+use landeck_memory::{Bytes, End, Operation as Waited, Segment, WaitRecord};
 use landeck_objects::region::Withdrawn;
 use landeck_transports::SharedMemory;
 use landeck_wire::ContextId;
@@ -92,7 +91,8 @@ pub struct Engine {
     places: Places,
     /// The cache that this process is bound to, where nobody has said it: found out when it is needed.
     own_cache: Option<u16>,
-    endpoint: Endpoint<SharedMemory>,
+    /// Its messages, and what it knows of the other processes.
+    pub endpoint: Endpoint<SharedMemory>,
     running: Table,
     groups: GroupTable,
     /// The bytes that the boards of all groups keep for others.
@@ -122,22 +122,6 @@ pub struct Engine {
     agreeing: usize,
     /// Looks of those who do not wait.
     looks: u32,
-}
-
-impl Deref for Engine {
-    type Target = Endpoint<SharedMemory>;
-
-    #[inline]
-    fn deref(&self) -> &Self::Target {
-        &self.endpoint
-    }
-}
-
-impl DerefMut for Engine {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut self.endpoint
-    }
 }
 
 impl Engine {
@@ -213,12 +197,7 @@ impl Engine {
         self.endpoint.set_incast_of(collective_context(context), Some(wish));
     }
 
-    /// Sets the length from which messages on this host are copied once, in groups without a wish of their own.
-    pub fn set_one_copy_from(&mut self, bytes: u64) {
-        self.endpoint.set_one_copy_from(bytes);
-    }
-
-    /// Sets that length for the messages and the collective operations of one group.
+    /// Sets the length from which the messages and the collective operations of one group are copied once on this host.
     pub fn set_one_copy_of_group(&mut self, context: u32, bytes: u64) {
         for context in [context, collective_context(context)] {
             self.endpoint.set_one_copy_from_in(context, bytes);
@@ -251,7 +230,7 @@ impl Engine {
 
     /// If a deposit waits for room, reclaims on every board the deposits that all their readers have finished.
     #[inline]
-    fn make_room(&mut self) {
+    pub(crate) fn make_room(&mut self) {
         if self.room.is_awaited() {
             self.collect_all();
         }
@@ -313,21 +292,11 @@ impl Engine {
         self.ready(of).map(drop)
     }
 
-    /// A group that there is, and the endpoint.
+    /// A group that this process knows, whether it can begin another operation or not.
     #[inline]
-    pub(crate) fn group_of_context(
-        &mut self,
-        context: u32,
-    ) -> Option<(&mut GroupState, &mut Endpoint<SharedMemory>)> {
-        Some((self.groups.get_mut(&context)?, &mut self.endpoint))
-    }
-
-    /// Whether a member of a group is gone, or the group was revoked.
-    pub(crate) fn is_group_broken(&mut self, context: u32) -> bool {
-        self.endpoint.refresh();
-        let Some(group) = self.groups.get(&context) else { return true };
-        let is_revoked = group.board.as_ref().is_some_and(Board::is_revoked);
-        is_revoked || self.endpoint.failure_of_group(context, &group.place.members).is_some()
+    pub(crate) fn group_of_context(&mut self, context: u32) -> Option<Ready<'_>> {
+        let group = self.groups.get_mut(&context)?;
+        Some(Ready { group, endpoint: &mut self.endpoint, is_idle: self.running.is_idle() })
     }
 
     /// Says on all boards where something goes on, and on that of `context`, that this process is
@@ -805,11 +774,6 @@ impl Engine {
         let group = self.groups.get(&context.0).filter(|_| context != ContextId::WORLD);
         let group = group.filter(|group| group.board.is_none());
         group.map_or_else(Vec::new, |group| group.place.members.iter().map(|peer| peer.0).collect())
-    }
-
-    /// The lanes to other hosts with bytes that have not left, for readers from outside.
-    pub fn lanes(&mut self, now_ns: u64) -> Vec<LaneRecord> {
-        self.endpoint.lanes(now_ns)
     }
 
     /// The record of a wait for this operation, for readers from outside.

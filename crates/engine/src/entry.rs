@@ -5,8 +5,10 @@
 use std::time::Duration;
 
 use landeck_collectives::BoardStyle;
+use landeck_memory::gate::Entry;
 use landeck_memory::{Operation, ThreadMode, WaitRecord, Waiter};
 
+use crate::board::polled::PolledCall;
 use crate::call::Call;
 use crate::engine::Ready;
 use crate::fault::Fault;
@@ -47,7 +49,7 @@ impl Shared {
     fn until_told(&self, error: Box<WaitError>) -> Box<WaitError> {
         if matches!(*error, WaitError::Collective(Fault::Mismatch(_))) {
             let record = WaitRecord { operation: Operation::Wait, ..WaitRecord::default() };
-            let has_left = |engine: &mut Engine| (!engine.has_words()).then_some(());
+            let has_left = |engine: &mut Engine| (!engine.endpoint.has_words()).then_some(());
             // A member that cannot be told in that time is not there, or has no path.
             let _ = self.wait_until(&record, deadline_ns(Some(TELL_TIME)), has_left);
         }
@@ -80,18 +82,17 @@ impl Shared {
                 ready.group.begin_inline(inline, style);
                 let mut waiter = self.turn.enter().map_err(turned_away)?;
                 let mut stage = Stage::of(inline);
-                let end = self.wait_inline_alone(&mut waiter, ready, &mut stage);
-                match stage.outcome.take() {
-                    Some(Ok(())) => Ok(()),
-                    Some(Err(fault)) => Err(failed(*fault)),
+                let end = self.wait_at_board_alone(&mut waiter, ready, &mut stage);
+                match stage.ended() {
+                    Some(ended) => ended,
                     None if stage.lacks_room => {
                         drop(engine);
-                        self.wait_inline_with_turn(&mut waiter, of, &mut stage)
+                        self.wait_at_board_with_turn(&mut waiter, of, &mut stage)
                     }
                     None => Err(Box::new(why(&engine, None, end))),
                 }
             }
-            Route::PolledBoard(style) => self.poll_board_call(&mut engine, of, asked, style),
+            Route::PolledBoard(style) => self.poll_board_call(engine, of, asked, style),
             route => {
                 let started = start_by(&mut engine, of, asked, route)?;
                 drop(engine);
@@ -138,11 +139,10 @@ impl Shared {
                 let mut stage = Stage::of(inline);
                 self.look_first(waiter, ready, &mut stage);
                 drop(engine);
-                match stage.outcome.take() {
-                    Some(Ok(())) => Ok(None),
-                    Some(Err(fault)) => Err(failed(*fault)),
-                    None => self.wait_inline_with_turn(waiter, of, &mut stage).map(|()| None),
-                }
+                let ended = stage.ended();
+                ended
+                    .unwrap_or_else(|| self.wait_at_board_with_turn(waiter, of, &mut stage))
+                    .map(|()| None)
             }
             route => start_by(&mut engine, of, asked, route),
         }
@@ -150,16 +150,34 @@ impl Shared {
 
     /// Does an operation over the board as the only thread, which polls the steps of its plan.
     #[inline(never)]
-    fn poll_board_call(
-        &self,
-        engine: &mut Engine,
+    fn poll_board_call<'s>(
+        &'s self,
+        mut engine: Entry<'s, Engine>,
         of: GroupRef<'_>,
         asked: CallDescription<'_>,
         style: BoardStyle,
     ) -> Ended {
         let call = asked.into_call(of).map_err(failed)?;
-        let begun = engine.begin_board_call(of.context, &call, style).map_err(failed)?;
-        self.wait_board_call(engine, of.context, &call, begun)
+        let Some(ready) = engine.group_of_context(of.context) else {
+            return Err(failed(Fault::NotAMember));
+        };
+        call.check(of.size(), ready.group.place.member).map_err(failed)?;
+        let board_call = ready.group.board_call(&call, style).map_err(failed)?;
+        let mut polled = PolledCall::new(&call, board_call);
+        let mut waiter = self.turn.enter().map_err(turned_away)?;
+        let mut stage = Stage::of(&mut polled);
+        self.look_first(&mut waiter, ready, &mut stage);
+        let mut ended = match stage.ended() {
+            Some(ended) => ended,
+            None => {
+                drop(engine);
+                let ended = self.wait_at_board_with_turn(&mut waiter, of, &mut stage);
+                engine = self.engine.enter().map_err(turned_away)?;
+                ended
+            }
+        };
+        engine.end_board_call(of.context, polled.board_call, &mut ended);
+        ended
     }
 
     /// Waits for an operation that goes on in the table; none was complete at once.

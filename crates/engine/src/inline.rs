@@ -12,8 +12,12 @@ use landeck_board::{
     Board, Came, Coming, Deposit, INLINE_BYTES, Neighbours, Outcome, RESULT_BYTES,
 };
 use landeck_collectives::{Action, BoardStyle, Cells, Operation, Signature, Store};
+use landeck_kernel::Endpoint;
+use landeck_memory::waiter::Patience;
 use landeck_memory::{Buffer, Bytes};
+use landeck_transports::SharedMemory;
 
+use crate::board::polled::Polled;
 use crate::board::scan_scope::ScanScope;
 use crate::board::{AT_ONCE_BYTES, Allocate, AtBoard, BoardError, Protocol, block_for};
 use crate::call::data::{MessageData, known_bytes_of_pieces};
@@ -276,51 +280,6 @@ impl<'a> InlineCollective<'a> {
         board.end(self.number);
         board.wake();
         error
-    }
-
-    /// Whether this member has come.
-    pub(crate) fn has_come(&self) -> bool {
-        self.has_come
-    }
-
-    /// How far it is: whether this member has come, and how many members were seen to have come.
-    pub(crate) fn progress(&self) -> (bool, u32) {
-        (self.has_come, self.seen)
-    }
-
-    /// Its number on the board.
-    pub(crate) fn number(&self) -> u32 {
-        self.number
-    }
-
-    /// The call that the members compare.
-    pub(crate) fn signature(&self) -> Signature {
-        Signature::of_tag(self.signature)
-    }
-
-    /// The relation of the processes on this processor to this wait.
-    pub(crate) fn neighbours(&self, board: &Board, processor: u32) -> Neighbours {
-        if self.has_come && matches!(self.operation, Operation::Broadcast | Operation::Scatter) {
-            return board.neighbours_of_root(self.number, processor, self.root);
-        }
-        board.neighbours((self.number, self.has_come), processor, |member| {
-            board.came(member, self.number, self.signature) == Came::NotYet
-        })
-    }
-
-    /// Its number, where it is known in which order members will be roots.
-    pub(crate) fn rotation(&self, board: &Board) -> Option<u32> {
-        let has_root = matches!(
-            self.operation,
-            Operation::Broadcast | Operation::Scatter | Operation::Gather | Operation::Reduce
-        );
-        (has_root && board.rotates(self.number)).then_some(self.number)
-    }
-
-    /// Why it can never be over; as [`AtBoard::verdict`].
-    #[cold]
-    pub(crate) fn verdict(&self, board: &Board, scope: ScanScope) -> Option<BoardError> {
-        self.at_board().verdict(&self.action(board), board, scope)
     }
 
     /// This operation as one that goes by a plan.
@@ -648,6 +607,71 @@ impl<'a> InlineCollective<'a> {
         }
         self.write(&board.result(self.number)?, board.own(), (0, 1), 0)?;
         Ok(true)
+    }
+}
+
+impl Polled for InlineCollective<'_> {
+    #[inline]
+    fn look(
+        &mut self,
+        board: &mut Board,
+        endpoint: &mut Endpoint<SharedMemory>,
+        combiner: &mut Combiner,
+    ) -> Result<bool, BoardError> {
+        self.poll(board, &mut |bytes| endpoint.allocate_deposit(bytes), combiner)
+    }
+
+    /// Whether this member has come, and how many members were seen to have come.
+    fn progress(&self) -> (bool, u32) {
+        (self.has_come, self.seen)
+    }
+
+    /// As [`AtBoard::verdict`].
+    #[cold]
+    fn verdict(&self, board: &Board, scope: ScanScope) -> Option<BoardError> {
+        self.at_board().verdict(&self.action(board), board, scope)
+    }
+
+    fn give_up(&mut self, board: &mut Board, error: BoardError) -> Option<BoardError> {
+        Some(self.lost(board, error))
+    }
+
+    #[inline]
+    fn awaits_room(&self) -> bool {
+        !self.has_come
+    }
+
+    fn neighbours(&self, board: &Board, processor: u32) -> Neighbours {
+        if self.has_come && matches!(self.operation, Operation::Broadcast | Operation::Scatter) {
+            return board.neighbours_of_root(self.number, processor, self.root);
+        }
+        board.neighbours((self.number, self.has_come), processor, |member| {
+            board.came(member, self.number, self.signature) == Came::NotYet
+        })
+    }
+
+    fn rotation(&self, board: &Board) -> Option<u32> {
+        let has_root = matches!(
+            self.operation,
+            Operation::Broadcast | Operation::Scatter | Operation::Gather | Operation::Reduce
+        );
+        (has_root && board.rotates(self.number)).then_some(self.number)
+    }
+
+    fn patience(&self, size: u32) -> Patience {
+        Patience::all_of(size)
+    }
+
+    fn operation(&self) -> Operation {
+        self.operation
+    }
+
+    fn signature(&self) -> Signature {
+        Signature::of_tag(self.signature)
+    }
+
+    fn number(&self) -> u32 {
+        self.number
     }
 }
 

@@ -349,7 +349,7 @@ impl Drop for LogCopy {
     fn drop(&mut self) {
         if let Ok(mut engine) = self.shared.engine.enter() {
             engine.end_stream(self.inbox.context);
-            self.inbox.close(&mut engine);
+            self.inbox.close(&mut engine.endpoint);
         }
     }
 }

@@ -168,7 +168,7 @@ impl Replica {
         let record = WaitRecord { operation: Operation::Group, peer, ..WaitRecord::default() };
         loop {
             let found = self.shared.wait_until(&record, limit.deadline_ns(), |engine| {
-                engine.refresh();
+                engine.endpoint.refresh();
                 let is_followed = self.follow(engine);
                 let has_reply = self.has_reply(client, engine, request.number);
                 let looked = self.with(|local| {
@@ -276,11 +276,11 @@ impl Replica {
             return Err(error);
         }
         let mut engine = self.shared.engine.enter()?;
-        copy.inbox().withdraw(&mut engine, request.number);
+        copy.inbox().withdraw(&mut engine.endpoint, request.number);
         drop(engine);
         let record = WaitRecord { operation: Operation::Group, ..WaitRecord::default() };
         let answer = self.shared.wait_until(&record, deadline_ns(Some(SAYS_WITHIN)), |engine| {
-            engine.refresh();
+            engine.endpoint.refresh();
             self.follow(engine);
             let progress = self.with(|_| Ok(self.log.progress(request.number)));
             match progress {
@@ -384,13 +384,14 @@ impl Replica {
         let data = unsafe { Buffer::new(data.start(), data.len()) };
         let area = Area::joined([head, Area::contiguous(data)]);
         let (to, context) = (Peer(server.who.slot), server.who.context);
-        let started = self.shared.engine.enter()?.send(to, context, kind.tag(number), area);
+        let started =
+            self.shared.engine.enter()?.endpoint.send(to, context, kind.tag(number), area);
         // A server that is gone is found in the log.
         let Ok(Started::Pending(id)) = started else { return Ok(()) };
         let record =
             WaitRecord { operation: Operation::Group, peer: Some(to.0), ..WaitRecord::default() };
         let sent = self.shared.wait_until(&record, limit.deadline_ns(), |engine| {
-            engine.refresh();
+            engine.endpoint.refresh();
             if engine.take(OperationId::from(id)).is_some() {
                 return Some(Ok(true));
             }

@@ -157,7 +157,7 @@ impl Server<'_> {
         let record = WaitRecord { operation: Operation::Group, ..WaitRecord::default() };
         loop {
             let ended = shared.wait_until(&record, None, |engine| {
-                engine.refresh();
+                engine.endpoint.refresh();
                 self.look_beside_long_broadcasts(engine);
                 self.has_work(engine).then_some(())
             });
@@ -263,7 +263,7 @@ impl Server<'_> {
         let context = open_context(shared)?;
         let arrivals = self.arrivals.clone();
         let arrival = Box::new(move || lock(&arrivals).push_back(context));
-        shared.engine.enter()?.watch_mailbox(context, arrival);
+        shared.engine.enter()?.endpoint.watch_mailbox(context, arrival);
         let name = self.publish(&replica, context, &name)?;
         let who = process_word(process.slot, process.incarnation);
         let seated = replica.with(|local| {
@@ -272,7 +272,7 @@ impl Server<'_> {
             replica.append_with_details(local, details, entry, |_| Ok(true))
         })?;
         let Some(Accepted { outcome: Outcome::Seated(epoch), .. }) = seated else {
-            shared.engine.enter()?.close_mailbox(context);
+            shared.engine.enter()?.endpoint.close_mailbox(context);
             self.withdraw_name(name);
             return Ok(());
         };
@@ -309,7 +309,7 @@ impl Server<'_> {
         served.tickets().for_each(|_| replica.log.is_held(false));
         self.withdraw_name(served.name);
         if let Ok(mut engine) = self.shared.engine.enter() {
-            engine.close_mailbox(context);
+            engine.endpoint.close_mailbox(context);
             served.followers.iter_mut().for_each(|follower| follower.give_up(&mut engine));
         }
     }
@@ -320,8 +320,8 @@ impl Server<'_> {
         let mut engine = self.shared.engine.enter()?;
         for context in arrivals {
             let wanted = Wanted { context, source: None, tag: None };
-            if self.groups.contains_key(&context) && engine.probe(wanted).is_some() {
-                let id = engine.receive_own(wanted).into();
+            if self.groups.contains_key(&context) && engine.endpoint.probe(wanted).is_some() {
+                let id = engine.endpoint.receive_own(wanted).into();
                 self.receiving.push(Receiving { context, id });
             }
         }
@@ -487,7 +487,7 @@ impl Server<'_> {
             Some(words) => Area::contiguous(unsafe { Buffer::of(&words[..]) }),
             None => Area::EMPTY,
         };
-        let started = self.shared.engine.enter()?.send(Peer(peer), context, tag, area);
+        let started = self.shared.engine.enter()?.endpoint.send(Peer(peer), context, tag, area);
         // A process that is gone needs no message.
         if let Ok(Started::Pending(id)) = started {
             self.sending.push(Sending { id: id.into(), words, is_notice });

@@ -110,8 +110,8 @@ impl ServerClient {
     /// Takes the replies that have arrived.
     pub(crate) fn take_replies(&self, engine: &mut Engine) {
         let wanted = Wanted { context: self.context, source: None, tag: None };
-        while let Some(status) = engine.probe(wanted) {
-            let id = engine.receive_own(wanted);
+        while let Some(status) = engine.endpoint.probe(wanted) {
+            let id = engine.endpoint.receive_own(wanted);
             if engine.take(OperationId::from(id)).is_none() {
                 engine.abandon(id.into());
             }
@@ -131,7 +131,7 @@ impl ServerClient {
 impl Drop for ServerClient {
     fn drop(&mut self) {
         if let Ok(mut engine) = self.shared.engine.enter() {
-            engine.close_mailbox(self.context);
+            engine.endpoint.close_mailbox(self.context);
         }
     }
 }
@@ -140,7 +140,7 @@ impl Drop for ServerClient {
 pub(crate) fn open_context(shared: &Shared) -> Result<u32> {
     let mut engine = shared.engine.enter()?;
     let context = engine.new_mailbox();
-    engine.set_members(context, vec![Peer(shared.slot)]);
+    engine.endpoint.set_members(context, vec![Peer(shared.slot)]);
     Ok(context)
 }
 

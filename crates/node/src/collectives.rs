@@ -14,6 +14,13 @@
 //! # Ok(()) }
 //! ```
 
+pub mod architecture;
+pub mod combine;
+pub mod element;
+pub mod message_world;
+pub mod nonblocking;
+pub mod persistent;
+
 use std::ops::Range;
 
 use landeck_channel::incast::Incast;
@@ -24,9 +31,9 @@ use landeck_memory::Buffer;
 use landeck_memory::plain::Plain;
 use landeck_wire::way::OneCopy;
 
-use crate::combine::Combine;
+use crate::collectives::combine::Combine;
 use crate::error::{Error, Result};
-use crate::one_copy;
+use crate::settings::one_copy;
 use crate::world::World;
 use landeck_engine::{
     Call, CallDescription, Caller, Fault, GroupRef, OperationId, Parts, ValueType, WaitError,

@@ -3,8 +3,8 @@
 use landeck_collectives::Making;
 use landeck_memory::Buffer;
 
-use crate::bridge::Bridge;
 use crate::error::{ErrorKind, Result};
+use crate::groups::bridge::Bridge;
 use crate::groups::{Color, RECORD_WORDS, Record};
 use crate::raw::Operation;
 use crate::world::{Status, World};

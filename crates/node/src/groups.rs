@@ -20,6 +20,9 @@
 //! Making a group is a collective operation of its parent. A group is freed when the last handle
 //! to it is dropped; its memory comes back when all members have dropped theirs.
 
+pub mod bridge;
+mod makers;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -441,7 +444,7 @@ impl World {
     /// is not made, and all its members are told so.
     pub(crate) fn await_number(&self) -> Result<()> {
         let mut engine = self.shared.engine.enter()?;
-        let is_hopeless = engine.has_number() || !engine.has_network();
+        let is_hopeless = engine.has_number() || !engine.endpoint.has_network();
         drop(engine);
         if is_hopeless {
             return Ok(());
@@ -564,7 +567,7 @@ impl World {
     fn agreed(&self, flags: u32, offer: Offer) -> Result<Agreed> {
         let mut engine = self.shared.engine.enter()?;
         let begun = engine.bring(self.group(), (flags, offer));
-        let board = engine.board_of(self.context).unwrap_or(0);
+        let board = engine.endpoint.board_of(self.context).unwrap_or(0);
         drop(engine);
         begun.map_err(|fault| self.error(WaitError::Collective(fault), None))?;
         let (operation, context) = (Operation::Collective, self.context);

@@ -15,10 +15,10 @@ use landeck_wire::SegmentId;
 
 use crate::error::{self, Error, ErrorKind, Members, Result};
 use crate::loan::Loan;
-use crate::one_copy;
-use crate::paths::Paths;
+use crate::settings::one_copy;
+use crate::settings::paths::Paths;
+use crate::settings::{self, tuning};
 use crate::world::World;
-use crate::{settings, tuning};
 use landeck_engine::context::WORLD_CONTEXT;
 use landeck_engine::{Fault, Progress, ProgressThread, Shared, first_world};
 use landeck_named_groups::ServerHandle;
@@ -158,7 +158,7 @@ impl Job {
     /// # Errors
     /// [`ErrorKind::Thread`].
     pub fn heap_in_use(&self) -> Result<u64> {
-        Ok(self.shared.engine.enter()?.heap_in_use())
+        Ok(self.shared.engine.enter()?.endpoint.heap_in_use())
     }
 
     /// Returns the slot of this process in the job's segment.
@@ -182,7 +182,7 @@ impl Job {
     /// [`ErrorKind::Thread`].
     pub fn acknowledge_failures(&self) -> Result<Vec<usize>> {
         error::call(&self.shared, "acknowledge_failures", || {
-            let peers = self.shared.engine.enter()?.acknowledge_failures();
+            let peers = self.shared.engine.enter()?.endpoint.acknowledge_failures();
             // A process without a rank there is named by its slot.
             let rank = |peer: Peer| self.shared.segment.rank_of_peer(peer.0).unwrap_or(peer.0);
             Ok(peers.into_iter().map(|peer| rank(peer) as usize).collect())
@@ -286,7 +286,7 @@ impl Job {
             GateError::refuse_children()?;
             let Some(attachment) = &self.attachment else { return Ok(()) };
             attachment.come_back()?;
-            let has_left = self.shared.engine.enter()?.has_left();
+            let has_left = self.shared.engine.enter()?.endpoint.has_left();
             match has_left {
                 true => connect_to_hosts(&self.shared).inspect_err(|_| attachment.rest()),
                 false => Ok(()),
@@ -340,8 +340,8 @@ fn connect_to_hosts(shared: &Shared) -> Result<()> {
     });
     let lanes = connected.map_err(ErrorKind::NoDaemon)?;
     let mut engine = shared.engine.enter()?;
-    engine.set_network(Box::new(lanes));
-    engine.set_incast(paths.incast);
+    engine.endpoint.set_network(Box::new(lanes));
+    engine.endpoint.set_incast(paths.incast);
     drop(engine);
     shared.forget_wake_thread();
     Ok(())

@@ -25,7 +25,7 @@ pub struct Loan<T> {
 impl<T: Plain> Loan<T> {
     pub(crate) fn new(shared: &Shared, count: usize) -> Result<Self> {
         let bytes = count.saturating_mul(size_of::<T>());
-        let block = shared.engine.enter()?.allocate(bytes)?;
+        let block = shared.engine.enter()?.endpoint.allocate(bytes)?;
         Ok(Self { block, count, values: PhantomData })
     }
 
@@ -35,7 +35,8 @@ impl<T: Plain> Loan<T> {
     }
 
     pub(crate) fn send(self, world: &World, to: Peer, tag: Tag) -> Result<()> {
-        let started = world.shared.engine.enter()?.send_loan(to, world.context, tag.0, self.block);
+        let started =
+            world.shared.engine.enter()?.endpoint.send_loan(to, world.context, tag.0, self.block);
         let finished = match started {
             Ok(Started::Complete(_)) => Ok(()),
             Ok(Started::Pending(id)) => world.shared.wait_or_abandon(id.into(), None).map(|_| ()),

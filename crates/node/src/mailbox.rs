@@ -35,6 +35,7 @@
 
 mod availability;
 mod from_groups;
+pub mod outbox;
 
 use std::marker::PhantomData;
 use std::os::fd::BorrowedFd;
@@ -50,11 +51,11 @@ use landeck_wire::ProcessId;
 pub use crate::error::MailboxError;
 use crate::error::{self, Error, ErrorKind, Members, Result};
 use crate::job::Job;
-use crate::mailbox_address::MailboxAddress;
+use crate::mailbox::outbox::Outbox;
+use crate::message::mailbox_address::MailboxAddress;
+use crate::message::typed::Typed;
 use crate::message::{Message, Spare, tag_of_values};
-use crate::outbox::Outbox;
 use crate::peers::process_of;
-use crate::typed::Typed;
 use availability::Availability;
 use from_groups::FromGroups;
 use landeck_engine::{Shared, WaitError};
@@ -103,10 +104,10 @@ impl Job {
         error::call(&self.shared, "create_mailbox", || {
             let process = self.process();
             let mut engine = self.shared.engine.enter()?;
-            let block = engine.allocate(Mark::BYTES)?;
+            let block = engine.endpoint.allocate(Mark::BYTES)?;
             let context = engine.new_mailbox();
             // A death ends the posts of one process, and the others go on.
-            engine.set_members(context, vec![Peer(self.shared.slot)]);
+            engine.endpoint.set_members(context, vec![Peer(self.shared.slot)]);
             drop(engine);
             let mut address = MailboxAddress { process, context, place: 0 };
             let mark =
@@ -419,7 +420,7 @@ impl Mailbox {
         status: &Status,
         limit: TimeLimit,
     ) -> Result<Taken> {
-        let id = self.shared.engine.enter()?.receive_own(self.wanted(None));
+        let id = self.shared.engine.enter()?.endpoint.receive_own(self.wanted(None));
         self.count_down();
         let completion = match self.shared.wait_or_abandon(id.into(), limit.deadline_ns()) {
             Ok(completion) => completion,
@@ -452,7 +453,7 @@ impl Mailbox {
         }
         // SAFETY: `wait_or_abandon` below ends the request, whatever happens; nothing returns before.
         let area = Area::contiguous(unsafe { Buffer::of_mut(into) });
-        let id = self.shared.engine.enter()?.receive(self.wanted(None), area);
+        let id = self.shared.engine.enter()?.endpoint.receive(self.wanted(None), area);
         self.count_down();
         if let Err(error) = self.shared.wait_or_abandon(id.into(), limit.deadline_ns()) {
             return self.lost(error, limit).map(|()| None);
@@ -485,8 +486,8 @@ impl Mailbox {
         let wanted = self.wanted(None);
         let found = self.shared.wait_until(&record, limit.deadline_ns(), |engine| {
             // Processes that are gone come first: this brings in the messages that they posted before.
-            engine.refresh();
-            engine.probe(wanted)
+            engine.endpoint.refresh();
+            engine.endpoint.probe(wanted)
         });
         found.map_err(|error| self.error(error, limit))
     }
@@ -495,12 +496,12 @@ impl Mailbox {
     fn look(&self) -> Result<Option<Status>> {
         let mut engine = self.shared.engine.enter()?;
         let wanted = self.wanted(None);
-        if let Some(status) = engine.probe(wanted) {
+        if let Some(status) = engine.endpoint.probe(wanted) {
             return Ok(Some(status));
         }
         engine.look();
-        engine.refresh();
-        Ok(engine.probe(wanted))
+        engine.endpoint.refresh();
+        Ok(engine.endpoint.probe(wanted))
     }
 
     #[inline]
@@ -533,7 +534,7 @@ impl Drop for Mailbox {
         // In this order: no process posts any more, no message is kept any more, no process finds it.
         self.mark = None;
         if let Ok(mut engine) = self.shared.engine.enter() {
-            engine.close_mailbox(self.address.context);
+            engine.endpoint.close_mailbox(self.address.context);
         }
         for (_, number) in std::mem::take(&mut self.names) {
             // The name goes with the process in any case.

@@ -21,9 +21,11 @@
 //! A message belongs to one thread at a time and may be handed to another; it is not tied to a job.
 
 mod encoding;
+pub(crate) mod mailbox_address;
 mod piece;
 mod shared;
 mod travel;
+pub mod typed;
 
 use std::fmt;
 use std::ops::Range;
@@ -33,8 +35,8 @@ use landeck_layout::{Kind, Layout};
 use landeck_memory::plain::{Plain, bytes_of, bytes_of_mut, zero};
 use landeck_memory::{Buffer, Bytes, NoMemory, room};
 
-use crate::mailbox_address::MailboxAddress;
-use crate::typed::Typed;
+use crate::message::mailbox_address::MailboxAddress;
+use crate::message::typed::Typed;
 use piece::{Form, Memory, Piece, Storage};
 
 pub(crate) use encoding::{tag_of_kind, tag_of_values};

@@ -60,7 +60,8 @@ impl World {
         let peer = self.peer(to)?;
         // SAFETY: `finish` ends the request; the values are borrowed until then.
         let area = Area::contiguous(unsafe { Buffer::of(values) });
-        let started = self.shared.engine.enter()?.send_synchronous(peer, self.context, tag.0, area);
+        let started =
+            self.shared.engine.enter()?.endpoint.send_synchronous(peer, self.context, tag.0, area);
         self.finish(started)
     }
 
@@ -77,9 +78,9 @@ impl World {
                 return Err(self.error(WaitError::Failure(failure), None));
             }
         }
-        let mut block = engine.allocate(bytes.len())?;
+        let mut block = engine.endpoint.allocate(bytes.len())?;
         block.copy_from_slice(bytes);
-        match engine.send_loan(peer, self.context, tag.0, block) {
+        match engine.endpoint.send_loan(peer, self.context, tag.0, block) {
             Ok(Started::Complete(_)) => Ok(()),
             Ok(Started::Pending(id)) => {
                 engine.release(id.into());
@@ -134,7 +135,8 @@ impl World {
             };
             let (context, tag) = (self.context, tag.0);
             let send = |engine: &mut Engine| {
-                engine.try_send_urgent(peer, context, tag, Bytes::from(bytes)).transpose_true()
+                let sent = engine.endpoint.try_send_urgent(peer, context, tag, Bytes::from(bytes));
+                sent.transpose_true()
             };
             let at_once = send(&mut *self.shared.engine.enter()?);
             let sent = match at_once {
@@ -168,7 +170,8 @@ impl World {
                     _ => self.send_copy(&loan, rank, tag)?,
                 }
             }
-            let lent = self.shared.engine.enter()?.lend(loan.into_block(), &peers, self.context);
+            let lent =
+                self.shared.engine.enter()?.endpoint.lend(loan.into_block(), &peers, self.context);
             let lent = lent.map_err(|failure| self.error(WaitError::Failure(failure), None))??;
             let (context, record) = (self.context, WaitRecord::default());
             let mut result = Ok(());
@@ -176,7 +179,10 @@ impl World {
                 let record =
                     WaitRecord { operation: Operation::Send, peer: Some(peer.0), ..record };
                 let told = self.shared.wait_until(&record, None, |engine| {
-                    engine.try_tell_of_loan(&lent, (reader, peer), context, tag.0).transpose_true()
+                    let endpoint = &mut engine.endpoint;
+                    endpoint
+                        .try_tell_of_loan(&lent, (reader, peer), context, tag.0)
+                        .transpose_true()
                 });
                 let told = told.map_err(|error| self.error(error, None)).and_then(|told| {
                     told.map_err(|failure| self.error(WaitError::Failure(failure), None))
@@ -209,7 +215,7 @@ impl World {
     ) -> Result<Option<Held>> {
         self.call("hold", || {
             let wanted = self.wanted(from.into(), tag.into())?;
-            let found = self.try_find(wanted, |engine| engine.hold(wanted))?;
+            let found = self.try_find(wanted, |engine| engine.endpoint.hold(wanted))?;
             Ok(found.map(|(id, status)| self.held(id, &status)))
         })
     }
@@ -222,7 +228,8 @@ impl World {
     pub fn hold(&self, from: impl Into<Source>, tag: impl Into<TagFilter>) -> Result<Held> {
         self.call("hold", || {
             let wanted = self.wanted(from.into(), tag.into())?;
-            let (id, status) = self.find(wanted, |engine: &mut Engine| engine.hold(wanted))?;
+            let (id, status) =
+                self.find(wanted, |engine: &mut Engine| engine.endpoint.hold(wanted))?;
             Ok(self.held(id, &status))
         })
     }
@@ -272,7 +279,7 @@ impl Held {
         self.world.call("receive", || {
             // SAFETY: the wait below ends the request; the values are borrowed until then.
             let area = Area::contiguous(unsafe { Buffer::of_mut(values) });
-            let is_there = self.world.shared.engine.enter()?.receive_held(self.id, area);
+            let is_there = self.world.shared.engine.enter()?.endpoint.receive_held(self.id, area);
             if !is_there {
                 return Err(ErrorKind::RequestGone.into());
             }
@@ -388,9 +395,9 @@ impl<T: Plain> Repeated<T> {
                 let mut engine = world.shared.engine.enter()?;
                 match mode {
                     SendMode::Synchronous => {
-                        engine.send_synchronous(peer, world.context, tag.0, area)
+                        engine.endpoint.send_synchronous(peer, world.context, tag.0, area)
                     }
-                    _ => engine.send(peer, world.context, tag.0, area),
+                    _ => engine.endpoint.send(peer, world.context, tag.0, area),
                 }
             }
         };

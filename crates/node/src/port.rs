@@ -110,11 +110,12 @@ impl Job {
                 .into());
             }
             let mut engine = self.shared.engine.enter()?;
-            engine.near_mut().rename(provisional, peer).map_err(|_| ErrorKind::Handshake {
+            let renamed = engine.endpoint.near_mut().rename(provisional, peer);
+            renamed.map_err(|_| ErrorKind::Handshake {
                 name: name.to_owned(),
                 what: "it has no slot in our segment",
             })?;
-            engine.set_heap_segment(peer, &segment);
+            engine.endpoint.set_heap_segment(peer, &segment);
             drop(engine);
             self.remote(peer, context, segment, own_slot, connection)
         })
@@ -129,7 +130,7 @@ impl Job {
         name: &str,
     ) -> Result<()> {
         let mut engine = self.shared.engine.enter()?;
-        engine.near_mut().add_foreign(peer, segment, own_slot, target).map_err(|_| {
+        engine.endpoint.near_mut().add_foreign(peer, segment, own_slot, target).map_err(|_| {
             ErrorKind::Handshake { name: name.to_owned(), what: "its segment has no such slot" }
                 .into()
         })
@@ -147,7 +148,7 @@ impl Job {
         let mut words = [0u64; 3];
         let wanted = Wanted { context, source: from, tag: Some(HANDSHAKE) };
         // A guest may come from anywhere: nobody's death ends the wait.
-        self.shared.engine.enter()?.set_members(context, vec![Peer(self.shared.slot)]);
+        self.shared.engine.enter()?.endpoint.set_members(context, vec![Peer(self.shared.slot)]);
         // SAFETY: the request is over when `receive` returns; the words live until then.
         let area = Area::contiguous(unsafe { Buffer::of_mut(&mut words) });
         let heard = self.shared.receive(wanted, area, deadline_ns(Some(time)));
@@ -197,7 +198,7 @@ impl Port<'_> {
             return Err(broken("its segment is another's"));
         }
         self.job.reach(peer, &segment, own_slot, slot, &self.name)?;
-        self.job.shared.engine.enter()?.set_heap_segment(peer, &segment);
+        self.job.shared.engine.enter()?.endpoint.set_heap_segment(peer, &segment);
         let own = Greeting {
             host: self.job.shared.segment.plan().host,
             slot: u64::from(peer.0),

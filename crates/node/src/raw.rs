@@ -143,7 +143,7 @@ pub unsafe fn start_send(
     let peer = world.peer(to)?;
     // SAFETY: the bytes stay readable and unchanged until the operation is over.
     let area = unsafe { area(start, length) };
-    let started = world.shared.engine.enter()?.send(peer, world.context, tag.0, area);
+    let started = world.shared.engine.enter()?.endpoint.send(peer, world.context, tag.0, area);
     started_send(world, started)
 }
 

@@ -67,6 +67,7 @@ pub struct Region {
 }
 
 mod far;
+pub(crate) mod relay;
 
 /// An opened region of another process, or of this one. A clone is another handle to it.
 #[derive(Clone)]
@@ -123,7 +124,8 @@ impl Job {
         error::call(&self.shared, "create_region", || {
             let mut engine = self.shared.engine.enter()?;
             engine.free_withdrawn();
-            let block = engine.allocate(region::Region::block_bytes(self.segment(), bytes))?;
+            let block =
+                engine.endpoint.allocate(region::Region::block_bytes(self.segment(), bytes))?;
             engine.last_region = engine.last_region.wrapping_add(1).max(1);
             let number = engine.last_region;
             drop(engine);
@@ -374,8 +376,8 @@ impl RemoteRegion {
                 View::Far(region) => return far(region),
             };
             let mut engine = self.shared.engine.enter()?;
-            engine.refresh();
-            if engine.is_gone(Peer(self.address.process.slot.0)).is_some() {
+            engine.endpoint.refresh();
+            if engine.endpoint.is_gone(Peer(self.address.process.slot.0)).is_some() {
                 return Err(gone(&self.shared, &self.address));
             }
             let outcome = body(view);

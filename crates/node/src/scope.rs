@@ -151,7 +151,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let failed = |error| self.world.in_call("send", error);
         let peer = self.world.peer(to).map_err(failed)?;
         let mut engine = self.world.shared.engine.enter().map_err(|error| failed(error.into()))?;
-        match engine.send(peer, self.world.context, tag.0, area) {
+        match engine.endpoint.send(peer, self.world.context, tag.0, area) {
             Ok(started) => Ok(self.started(started)),
             Err(failure) => Err(failed(self.world.error(WaitError::Failure(failure), None))),
         }

@@ -6,6 +6,11 @@
 //!
 //! A further setting is a row of [`SETTINGS`], and the place that obeys it.
 
+pub(crate) mod one_copy;
+mod one_copy_probe;
+pub(crate) mod paths;
+pub mod tuning;
+
 use std::env;
 use std::ffi::OsStr;
 
@@ -14,7 +19,7 @@ use landeck_collectives::Settings;
 use landeck_host::say::quoted;
 use landeck_wire::way::{OneCopy, PathWish};
 
-use crate::paths::Paths;
+use crate::settings::paths::Paths;
 
 /// The variable that selects architectures for collective operations.
 pub const COLLECTIVES: &str = "LANDECK_COLLECTIVES";
@@ -133,7 +138,7 @@ pub struct SettingError {
 
 /// Returns the settings that the environment asks for, and then these variables in their order; others than settings
 /// are ignored, and empty values ask for nothing. The figures of the host are the usual ones still:
-/// [`tuning::with_figures`](crate::tuning::with_figures) adds those that are kept.
+/// [`tuning::with_figures`] adds those that are kept.
 ///
 /// # Errors
 /// [`SettingError`] for the first value that means nothing.

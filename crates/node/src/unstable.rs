@@ -68,7 +68,7 @@ impl JobInternals for Job {
     }
 
     fn set_network(&self, channel: Box<dyn Channel>) -> Result<()> {
-        self.shared.engine.enter()?.set_network(channel);
+        self.shared.engine.enter()?.endpoint.set_network(channel);
         self.shared.forget_wake_thread();
         Ok(())
     }
@@ -83,7 +83,7 @@ impl JobInternals for Job {
 
     fn world_of(&self, context: u32, members: &[Peer]) -> Result<World> {
         let mut engine = self.shared.engine.enter()?;
-        engine.await_members(context, members.to_vec());
+        engine.endpoint.await_members(context, members.to_vec());
         engine.watch_over(context, &members.into(), self.own_peer());
         drop(engine);
         Ok(World::new(self.shared.clone(), context, members.into()))
@@ -91,7 +91,7 @@ impl JobInternals for Job {
 
     fn traffic(&self) -> Result<Traffic> {
         let engine = self.shared.engine.enter()?;
-        Ok(engine.network().map_or_else(Traffic::default, Channel::traffic))
+        Ok(engine.endpoint.network().map_or_else(Traffic::default, Channel::traffic))
     }
 
     fn ways(&self, world: &World) -> Result<String> {

@@ -161,8 +161,8 @@ impl World {
     pub fn inside(&self) -> Result<World> {
         let context = inside_of(self.context);
         let mut engine = self.shared.engine.enter()?;
-        engine.set_members_of(context, self.context, self.members.to_vec());
-        engine.make_joint(context);
+        engine.endpoint.set_members_of(context, self.context, self.members.to_vec());
+        engine.endpoint.make_joint(context);
         drop(engine);
         Ok(self.part(context, self.members.clone()).numbered(self.numbering))
     }
@@ -341,7 +341,7 @@ impl World {
     ) -> Result<Option<Status>> {
         self.call("probe", || {
             let wanted = self.wanted(from.into(), tag.into())?;
-            let found = self.try_find(wanted, |engine| engine.probe(wanted))?;
+            let found = self.try_find(wanted, |engine| engine.endpoint.probe(wanted))?;
             Ok(found.map(|status| self.status_of(&status)))
         })
     }
@@ -354,7 +354,7 @@ impl World {
     pub fn probe(&self, from: impl Into<Source>, tag: impl Into<TagFilter>) -> Result<Status> {
         self.call("probe", || {
             let wanted = self.wanted(from.into(), tag.into())?;
-            let status = self.find(wanted, |engine| engine.probe(wanted))?;
+            let status = self.find(wanted, |engine| engine.endpoint.probe(wanted))?;
             Ok(self.status_of(&status))
         })
     }
@@ -367,12 +367,14 @@ impl World {
     ) -> Result<Option<T>> {
         let mut engine = self.shared.engine.enter()?;
         engine.look();
-        engine.refresh();
+        engine.endpoint.refresh();
         let found = find(&mut engine);
         let failure = match found {
             Some(_) => None,
             // A sender that left in good order sent no message, which is no failure.
-            None => engine.failure_of_wanted(&wanted).filter(|failure| !failure.is_departure()),
+            None => {
+                engine.endpoint.failure_of_wanted(&wanted).filter(|failure| !failure.is_departure())
+            }
         };
         drop(engine);
         match failure {
@@ -396,10 +398,10 @@ impl World {
         };
         let found = self.shared.wait_until(&record, None, |engine| {
             // Departures are processed first: that delivers what the departed sent before.
-            engine.refresh();
+            engine.endpoint.refresh();
             match find(engine) {
                 Some(found) => Some(Ok(found)),
-                None => engine.failure_of_wanted(&wanted).map(Err),
+                None => engine.endpoint.failure_of_wanted(&wanted).map(Err),
             }
         });
         match found {

@@ -63,7 +63,7 @@ pub(super) const EXEMPTIONS: &[Exemption] = &[
     },
     Exemption {
         rule: "waiting",
-        path: "crates/node/src/relay.rs",
+        path: "crates/node/src/region/relay.rs",
         about: "poll(&mut [],",
         reason: "asks again for a connection to a relay: requests about regions have a connection of their own, which the waiter does not watch",
     },

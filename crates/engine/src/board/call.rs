@@ -394,11 +394,6 @@ impl BoardCall {
         self.at.verdict(&step.action, board, scope)
     }
 
-    /// How many members there are.
-    pub(crate) fn size(&self) -> u32 {
-        self.walk.plan().size
-    }
-
     /// Its number on the board.
     pub(crate) fn number(&self) -> u32 {
         self.at.number()

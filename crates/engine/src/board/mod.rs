@@ -24,6 +24,7 @@ mod combining;
 mod deposit;
 pub(crate) mod entry_check;
 mod error;
+pub(crate) mod polled;
 mod protocol;
 pub(crate) mod scan_scope;
 mod take;

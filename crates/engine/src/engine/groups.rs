@@ -133,7 +133,7 @@ impl Engine {
     }
 
     fn set_aside_now(&mut self, slot: u32) -> Reservation {
-        let mut lines = self.allocate(LINES_BYTES as usize).ok();
+        let mut lines = self.endpoint.allocate(LINES_BYTES as usize).ok();
         let place =
             lines.as_mut().map(|block| LinesPlace::in_block(&self.segment, slot, block).offset);
         let board = self.estate.pool.take();
@@ -211,12 +211,12 @@ impl Engine {
             None => self.give_back(holdings),
         }
         if has_board {
-            self.set_board(context, collective_context(context), shared);
+            self.endpoint.set_board(context, collective_context(context), shared);
         }
         if !has_board {
             self.open_council(context, &members, member);
         }
-        self.set_members(context, members.to_vec());
+        self.endpoint.set_members(context, members.to_vec());
         self.keep_group(context, group);
         Ok(())
     }
@@ -259,7 +259,7 @@ impl Engine {
         members: &[Peer],
         offers: &[Offer],
     ) -> Option<Block> {
-        let mut block = self.allocate(roster_bytes(members.len())).ok()?;
+        let mut block = self.endpoint.allocate(roster_bytes(members.len())).ok()?;
         board.enroll(context, &lines_of(members, offers), &mut block);
         Some(block)
     }
@@ -310,10 +310,10 @@ impl Engine {
 
     fn forget_contexts(&mut self, context: u32) {
         for beside in contexts_beside(context) {
-            self.forget_context(beside);
+            self.endpoint.forget_context(beside);
         }
         if self.leave_council(context) {
-            self.forget_context(agreement_context(context));
+            self.endpoint.forget_context(agreement_context(context));
         }
     }
 
@@ -339,8 +339,8 @@ impl Engine {
     /// [`Fault::NotAMember`], [`Fault::Heap`].
     pub fn bring(&mut self, of: GroupRef<'_>, (flags, offer): (u32, Offer)) -> Result<(), Fault> {
         let GroupRef { context, members, rank } = of;
-        self.refresh();
-        let acknowledged = self.acknowledged_among(members);
+        self.endpoint.refresh();
+        let acknowledged = self.endpoint.acknowledged_among(members);
         if self.group(of)?.board.is_none() {
             self.open_council(context, members, rank as u32);
             self.bring_to_council(context, flags, offer)?;
@@ -359,7 +359,7 @@ impl Engine {
 
     /// The result of a group's agreement; none while others are missing.
     pub fn agreed(&mut self, context: u32) -> Option<Result<Agreed, Fault>> {
-        self.refresh();
+        self.endpoint.refresh();
         let Some(board) = self.groups.get_mut(&context)?.board.as_mut() else {
             return self.agreed_by_messages(context);
         };

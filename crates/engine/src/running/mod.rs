@@ -233,9 +233,10 @@ impl Running {
 mod tests {
     use std::sync::Arc;
 
+    use landeck_board::{LinesPlace, WINDOW};
     use landeck_channel::Peer;
     use landeck_collectives::{Action, Cells, Operation, Plan, Step, Store, Walk};
-    use landeck_memory::{Buffer, Segment, SegmentPlan, ThreadMode};
+    use landeck_memory::{Buffer, Bytes, Segment, SegmentPlan, SlotRecord, SlotState, ThreadMode};
 
     use super::*;
     use crate::binding::Blocks;
@@ -363,8 +364,85 @@ mod tests {
         let call = call(&input, &mut output);
         let (state, steps) = MessageSteps::begin(&mut group, call, &mixed_plan(1), 1, Check::NONE);
         let mut running = Running { state, steps: Steps::Messages(steps) };
-        running.advance(&mut engine, None, &mut { u64::MAX });
+        running.advance(&mut engine.endpoint, None, &mut { u64::MAX });
         assert!(running.outcome().is_none_or(|outcome| matches!(outcome, Err(Fault::NoBoard))));
-        running.abandon(&mut engine);
+        running.abandon(&mut engine.endpoint);
+    }
+
+    /// The third member dies behind all that this one may need of it before it comes. Returns how the call of this member
+    /// ends, once it was judged and the first member has brought its data. `begin` begins it.
+    fn outcome_beside_a_death(
+        begin: impl FnOnce(&mut GroupState, Call) -> Running,
+        judge: impl FnOnce(&mut Running, &mut Endpoint<SharedMemory>, &mut Board),
+    ) -> (Option<Result<(), Fault>>, [u8; 8]) {
+        let segment = Segment::local(&SegmentPlan { guests: 0, ..SegmentPlan::new(1, 3) });
+        let lines: Vec<_> =
+            (0..3).map(|member| LinesPlace::of_world(segment.plan(), member)).collect();
+        let place = segment.plan().world_board();
+        let open = |own| Board::open(&segment, place, &lines, own).unwrap();
+        let [mut root, mut dying] = [open(0), open(2)];
+        let process = Shared::new(&segment, 1, ThreadMode::Single, Progress::Callers).unwrap();
+        let members: Arc<[Peer]> = (0..3).map(Peer).collect();
+        let of = GroupRef { context: WORLD_CONTEXT, members: &members, rank: 1 };
+        let mut engine = process.engine.enter().unwrap();
+        let Ready { group, endpoint, .. } = engine.ready(of).unwrap();
+        let board = group.board.as_mut().unwrap();
+        for _ in 0..WINDOW {
+            let number = board.begin(0).0;
+            board.end(number);
+        }
+        let mut data = [0; 8];
+        // SAFETY: the array outlives the operation, and nobody else uses it meanwhile.
+        let buffer = unsafe { Buffer::of_mut(&mut data) };
+        let call = Call::new(Operation::Broadcast, &CallOptions::default());
+        let mut running = begin(group, Call { output: Blocks::of(buffer), ..call });
+        let board = group.board.as_mut().unwrap();
+        running.advance(endpoint, Some(board), &mut { u64::MAX });
+        for other in [&mut root, &mut dying] {
+            let number = other.begin(0).0;
+            other.end(number);
+        }
+        let record = SlotRecord { state: SlotState::Dead, incarnation: 1, ..SlotRecord::default() };
+        segment.set_slot_record(2, record);
+        segment.announce_membership();
+        // This member needs the dead for room, and there is room.
+        endpoint.refresh();
+        judge(&mut running, endpoint, board);
+        for _ in 1..WINDOW {
+            let number = root.begin(0).0;
+            root.end(number);
+        }
+        let (number, word) = root.begin(running.signature().call());
+        root.come(number, word, 0, Bytes::from(&[7u8; 8][..]));
+        running.advance(endpoint, Some(board), &mut { u64::MAX });
+        (running.outcome().cloned(), data)
+    }
+
+    #[test]
+    fn a_death_that_hinders_one_step_of_a_started_call_is_no_verdict_on_the_next() {
+        let begin = |group: &mut _, call| Running::at_board(group, call, BoardStyle::Each).unwrap();
+        let judge = |running: &mut Running, endpoint: &mut _, board: &mut _| {
+            running.judge(endpoint, Some(board));
+        };
+        let (outcome, data) = outcome_beside_a_death(begin, judge);
+        assert!(matches!(outcome, Some(Ok(()))), "{outcome:?}");
+        assert_eq!(data, [7; 8]);
+    }
+
+    #[test]
+    fn a_death_that_hinders_one_step_between_messages_is_no_verdict_on_the_next() {
+        let begin = |group: &mut GroupState, call: Call| {
+            let (prepared, _) = group.plan(&call, &Way::Board(BoardStyle::Each));
+            let (state, steps) = MessageSteps::begin(group, call, &prepared, 1, Check::NONE);
+            Running { state, steps: Steps::Messages(steps) }
+        };
+        // A death among the members ends the messages of the operation, whatever the steps at the board need.
+        let judge = |running: &mut Running, endpoint: &mut _, board: &mut _| {
+            let Steps::Messages(steps) = &mut running.steps else { return };
+            steps.judge_at_board(&mut running.state, endpoint, board);
+        };
+        let (outcome, data) = outcome_beside_a_death(begin, judge);
+        assert!(matches!(outcome, Some(Ok(()))), "{outcome:?}");
+        assert_eq!(data, [7; 8]);
     }
 }

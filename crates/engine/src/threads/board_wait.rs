@@ -1,8 +1,7 @@
 //! Waiting at the board: blocking calls of collective operations, which poll it themselves.
 //!
-//! The only thread of a process keeps the endpoint meanwhile. In thread mode multiple whoever has the
-//! turn polls for short data, enters the endpoint with each look, and looks after the other threads;
-//! what is longer, does not block, or finds the turn taken goes on in the engine's table.
+//! A call with short data in a process with one thread keeps the endpoint while it waits, if nothing else goes on. Every
+//! other wait enters the engine with each look, and looks after the other threads and the operations in the table.
 
 use landeck_board::Board;
 use landeck_kernel::Endpoint;
@@ -15,13 +14,11 @@ use crate::Engine;
 use crate::Fault;
 use crate::WaitError;
 use crate::board::BoardError;
-use crate::board::call::BoardCall;
+use crate::board::polled::Polled;
 use crate::board::scan_scope::ScanScope;
-use crate::call::Call;
 use crate::engine::{Ready, board_fault};
 use crate::group::GroupState;
 use crate::identity::GroupRef;
-use crate::inline::InlineCollective;
 use crate::judging::judged;
 use crate::threads::shared::{Shared, why};
 use crate::wait_error::Ended;
@@ -29,11 +26,11 @@ use crate::wait_error::Ended;
 impl Shared {
     /// Waits for an operation with short data that has begun, as the only thread, while nothing else goes on.
     #[inline(always)]
-    pub(crate) fn wait_inline_alone(
+    pub(crate) fn wait_at_board_alone(
         &self,
         waiter: &mut Waiter,
         ready: Ready<'_>,
-        stage: &mut Stage<'_, '_>,
+        stage: &mut Stage<'_, impl Polled>,
     ) -> End {
         let Ready { group, endpoint, .. } = ready;
         let mut wait = BoardWait { shared: self, group, endpoint, stage };
@@ -42,30 +39,30 @@ impl Shared {
         end
     }
 
-    /// Looks first for an operation with short data that has begun, which often completes it. As long as no other
-    /// thread wants the endpoint this one keeps it for the first step of the wait.
+    /// Looks first for an operation that has begun, which often completes it. If nothing else goes on, this thread keeps
+    /// the endpoint for the first step of the wait, until another thread wants it.
     #[inline(always)]
     pub(crate) fn look_first(
         &self,
         waiter: &mut Waiter,
         ready: Ready<'_>,
-        stage: &mut Stage<'_, '_>,
+        stage: &mut Stage<'_, impl Polled>,
     ) {
-        let Ready { group, endpoint, .. } = ready;
+        let Ready { group, endpoint, is_idle } = ready;
         let mut wait = BoardWait { shared: self, group, endpoint, stage };
         wait.look();
-        let is_undisturbed = || self.engine.is_of_one_thread();
+        let is_undisturbed = || is_idle && self.engine.is_of_one_thread();
         if wait.stage.outcome.is_none() && is_undisturbed() && !waiter.is_oversubscribed() {
             waiter.look(|| wait.poll() || !is_undisturbed());
         }
     }
 
-    /// Waits for an operation with short data as the thread that has the turn, and looks after the other threads.
-    pub(crate) fn wait_inline_with_turn(
+    /// Waits for an operation as the thread that has the turn, and looks after all that goes on besides.
+    pub(crate) fn wait_at_board_with_turn(
         &self,
         waiter: &mut Waiter,
         of: GroupRef<'_>,
-        stage: &mut Stage<'_, '_>,
+        stage: &mut Stage<'_, impl Polled>,
     ) -> Ended {
         let (context, size) = (of.context, of.size());
         let news = self.segment.news(self.slot);
@@ -73,44 +70,13 @@ impl Shared {
             SharedBoardWait { shared: self, context, size, stage, news, has_slept: false };
         let end = waiter.wait(&mut wait, None);
         let has_slept = wait.has_slept;
-        match stage.outcome.take() {
-            Some(outcome) if !has_slept => outcome.map_err(|fault| failed(*fault)),
-            outcome => {
+        match stage.ended() {
+            Some(ended) if !has_slept => ended,
+            ended => {
                 let mut engine = self.engine.enter().map_err(turned_away)?;
                 engine.wake_up();
-                let outcome = outcome.map(|outcome| outcome.map_err(|fault| failed(*fault)));
-                outcome.unwrap_or_else(|| Err(Box::new(why(&engine, None, end))))
+                ended.unwrap_or_else(|| Err(Box::new(why(&engine, None, end))))
             }
-        }
-    }
-
-    /// Waits for a board call that has begun, as the only thread.
-    #[inline]
-    pub(crate) fn wait_board_call(
-        &self,
-        engine: &mut Engine,
-        context: u32,
-        call: &Call,
-        board_call: BoardCall,
-    ) -> Ended {
-        let mut waiter = self.turn.enter().map_err(turned_away)?;
-        let mut wait = BoardCallWait {
-            shared: self,
-            engine,
-            context,
-            call,
-            board_call,
-            polls: 0,
-            sleeps: 0,
-            outcome: None,
-        };
-        let end = waiter.wait(&mut wait, None);
-        let BoardCallWait { engine, board_call, outcome, .. } = wait;
-        engine.wake_up();
-        engine.end_board_call(context, board_call);
-        match outcome {
-            Some(outcome) => outcome.map_err(failed),
-            None => Err(Box::new(why(engine, None, end))),
         }
     }
 }
@@ -125,21 +91,23 @@ pub(crate) fn turned_away(error: GateError) -> Box<WaitError> {
     Box::new(error.into())
 }
 
-/// The wait of the only thread for the others, for short data, while nothing else goes on.
-struct BoardWait<'a, 'b, 'c> {
+/// The wait of the only thread for the others, while nothing else goes on.
+struct BoardWait<'a, 'b, P> {
     shared: &'a Shared,
     group: &'a mut GroupState,
     endpoint: &'a mut Endpoint<SharedMemory>,
-    stage: &'a mut Stage<'b, 'c>,
+    stage: &'a mut Stage<'b, P>,
 }
 
-/// How far an operation with short data is.
-pub(crate) struct Stage<'a, 'b> {
-    inline: &'a mut InlineCollective<'b>,
+/// How far the wait for an operation is.
+pub(crate) struct Stage<'a, P> {
+    polled: &'a mut P,
     polls: u32,
     /// How often it was about to sleep.
     sleeps: u32,
-    pub(crate) outcome: Option<Result<(), Box<Fault>>>,
+    /// Written when it has ended, and not returned by each look: moving it would wait for all that was written before, to
+    /// where others poll.
+    outcome: Option<Result<(), Box<Fault>>>,
     is_asleep: bool,
     /// When it fell asleep.
     awaits_room: bool,
@@ -147,23 +115,28 @@ pub(crate) struct Stage<'a, 'b> {
     pub(crate) lacks_room: bool,
 }
 
-impl<'a, 'b> Stage<'a, 'b> {
+impl<'a, P> Stage<'a, P> {
     #[inline(always)]
-    pub(crate) fn of(inline: &'a mut InlineCollective<'b>) -> Self {
+    pub(crate) fn of(polled: &'a mut P) -> Self {
         let (is_asleep, awaits_room, lacks_room) = (false, false, false);
-        Self { inline, polls: 0, sleeps: 0, outcome: None, is_asleep, awaits_room, lacks_room }
+        Self { polled, polls: 0, sleeps: 0, outcome: None, is_asleep, awaits_room, lacks_room }
+    }
+
+    /// How the operation ended, for its caller; none if it goes on.
+    #[inline(always)]
+    pub(crate) fn ended(&mut self) -> Option<Ended> {
+        Some(self.outcome.take()?.map_err(|fault| failed(*fault)))
     }
 }
 
-impl BoardWait<'_, '_, '_> {
+impl<P: Polled> BoardWait<'_, '_, P> {
     #[inline]
     fn look(&mut self) {
         let Some(board) = &mut self.group.board else { return };
-        let endpoint = &mut *self.endpoint;
-        let allocate = &mut |bytes| endpoint.allocate_deposit(bytes);
-        match self.stage.inline.poll(board, allocate, &mut self.group.combiner) {
+        match self.stage.polled.look(board, self.endpoint, &mut self.group.combiner) {
             Ok(false) => {
-                self.stage.lacks_room = !self.stage.inline.has_come() && board.room().is_awaited();
+                self.stage.lacks_room =
+                    self.stage.polled.awaits_room() && board.room().is_awaited();
             }
             Ok(true) => self.stage.outcome = Some(Ok(())),
             Err(error) => self.fail(error),
@@ -172,7 +145,7 @@ impl BoardWait<'_, '_, '_> {
 
     #[cold]
     fn fail(&mut self, error: BoardError) {
-        let operation = self.stage.inline.operation;
+        let operation = self.stage.polled.operation();
         let fault = board_fault(self.endpoint, self.group, operation, error);
         self.stage.outcome = Some(Err(Box::new(fault)));
     }
@@ -190,8 +163,8 @@ impl BoardWait<'_, '_, '_> {
             && self.stage.outcome.is_none()
             && let Some(board) = &mut self.group.board
         {
-            let error = self.stage.inline.lost(board, error);
-            self.fail(error);
+            let failed = self.stage.polled.give_up(board, error);
+            failed.into_iter().for_each(|error| self.fail(error));
         }
     }
 
@@ -199,15 +172,15 @@ impl BoardWait<'_, '_, '_> {
     #[cold]
     fn hindrance(&self, scope: ScanScope) -> Option<BoardError> {
         let board = self.group.board.as_ref().filter(|_| self.stage.outcome.is_none())?;
-        self.stage.inline.verdict(board, scope)
+        self.stage.polled.verdict(board, scope)
     }
 
     /// Whether a look has brought it on.
     #[cold]
     fn moves(&mut self) -> bool {
-        let before = self.stage.inline.progress();
+        let before = self.stage.polled.progress();
         self.look();
-        self.stage.inline.progress() != before
+        self.stage.polled.progress() != before
     }
 
     #[cold]
@@ -226,24 +199,24 @@ impl BoardWait<'_, '_, '_> {
     }
 }
 
-impl Waiting for BoardWait<'_, '_, '_> {
+impl<P: Polled> Waiting for BoardWait<'_, '_, P> {
     const HAS_YIELD_POLICY: bool = true;
 
     fn keep_core_ns(&self, core: u32) -> u64 {
         let board = self.group.board.as_ref();
-        board.map_or(0, |board| self.stage.inline.neighbours(board, core).keep_core_ns())
+        board.map_or(0, |board| self.stage.polled.neighbours(board, core).keep_core_ns())
     }
 
     fn order_turns(&self, order: &mut SchedulerOrder, core: u32) {
         let board = self.group.board.as_ref();
-        match board.and_then(|board| Some((board, self.stage.inline.rotation(board)?))) {
+        match board.and_then(|board| Some((board, self.stage.polled.rotation(board)?))) {
             Some((board, number)) => order.arrange(number, || board.turn_position(number, core)),
             None => order.restore(),
         }
     }
 
     fn patience(&self) -> Patience {
-        Patience::all_of(self.group.size())
+        self.stage.polled.patience(self.group.size())
     }
 
     #[inline]
@@ -282,8 +255,8 @@ impl Waiting for BoardWait<'_, '_, '_> {
     }
 
     fn record(&self) -> WaitRecord {
-        let tag = Some(self.stage.inline.signature().tag());
-        let (context, number) = (self.group.place.context, self.stage.inline.number());
+        let tag = Some(self.stage.polled.signature().tag());
+        let (context, number) = (self.group.place.context, self.stage.polled.number());
         let board = self.endpoint.board_of(context).unwrap_or(0);
         let operation = Operation::Collective;
         WaitRecord { operation, tag, context, board, number, ..WaitRecord::default() }
@@ -297,33 +270,33 @@ impl Waiting for BoardWait<'_, '_, '_> {
         if !self.stage.is_asleep
             && let Some(board) = &self.group.board
         {
-            self.stage.awaits_room = !self.stage.inline.has_come();
+            self.stage.awaits_room = self.stage.polled.awaits_room();
             board.sleeps(self.stage.awaits_room);
             self.stage.is_asleep = true;
         }
     }
 }
 
-/// The wait of the thread that has the turn for the others of a group, for short data, while it looks
-/// after the threads behind it.
-struct SharedBoardWait<'a, 'b, 'c> {
+/// The wait of the thread that has the turn for the others of a group, while it looks after the threads behind it and the
+/// operations in the table.
+struct SharedBoardWait<'a, 'b, P> {
     shared: &'a Shared,
     context: u32,
     size: u32,
-    stage: &'a mut Stage<'b, 'c>,
+    stage: &'a mut Stage<'b, P>,
     /// The count of news at the last look.
     news: u32,
     /// Whether it has said on all boards that it sleeps.
     has_slept: bool,
 }
 
-impl SharedBoardWait<'_, '_, '_> {
+impl<P: Polled> SharedBoardWait<'_, '_, P> {
     /// Does something as the only thread would, which has the endpoint. None when it cannot be entered:
     /// that ends the wait, and the next call says why.
     #[inline]
-    fn alone<R>(&mut self, work: impl FnOnce(&mut BoardWait<'_, '_, '_>) -> R) -> Option<R> {
+    fn alone<R>(&mut self, work: impl FnOnce(&mut BoardWait<'_, '_, P>) -> R) -> Option<R> {
         let mut engine = self.shared.engine.enter_in_turn().ok()?;
-        let (group, endpoint) = engine.group_of_context(self.context)?;
+        let Ready { group, endpoint, .. } = engine.group_of_context(self.context)?;
         let stage = &mut *self.stage;
         Some(work(&mut BoardWait { shared: self.shared, group, endpoint, stage }))
     }
@@ -337,32 +310,27 @@ impl SharedBoardWait<'_, '_, '_> {
             }
             wait.stage.outcome.is_some()
         });
+        if self.stage.lacks_room
+            && let Ok(mut engine) = self.shared.engine.enter()
+        {
+            engine.make_room();
+        }
         is_over != Some(false)
-    }
-
-    /// Moves what the other threads wait for, and calls those who may go on.
-    fn look_after_others(&mut self, progress: impl FnOnce(&mut Engine) -> bool) {
-        let Ok(mut engine) = self.shared.engine.enter() else { return };
-        let moved = progress(&mut engine);
-        let news = self.shared.segment.news(self.shared.slot);
-        let is_news = std::mem::replace(&mut self.news, news) != news;
-        self.shared.call_ready(&engine, moved || is_news);
     }
 }
 
-impl Waiting for SharedBoardWait<'_, '_, '_> {
+impl<P: Polled> Waiting for SharedBoardWait<'_, '_, P> {
     const HAS_YIELD_POLICY: bool = true;
 
     fn keep_core_ns(&self, core: u32) -> u64 {
         let Ok(mut engine) = self.shared.engine.enter() else { return 0 };
-        let group = engine.group_of_context(self.context).map(|(group, _)| group);
-        let board = group.and_then(|group| group.board.as_ref());
-        let inline = &*self.stage.inline;
-        board.map_or(0, |board| inline.neighbours(board, core).keep_core_ns())
+        let board =
+            engine.group_of_context(self.context).and_then(|ready| ready.group.board.as_ref());
+        board.map_or(0, |board| self.stage.polled.neighbours(board, core).keep_core_ns())
     }
 
     fn patience(&self) -> Patience {
-        Patience::all_of(self.size)
+        self.stage.polled.patience(self.size)
     }
 
     #[inline]
@@ -372,13 +340,13 @@ impl Waiting for SharedBoardWait<'_, '_, '_> {
         }
         self.stage.polls += 1;
         if self.shared.is_awaited() || self.stage.polls.is_multiple_of(POLLS_PER_PROGRESS) {
-            self.look_after_others(Engine::progress);
+            self.shared.advance_others(&mut self.news, Engine::progress);
         }
         false
     }
 
     fn poll_before_sleep(&mut self) -> bool {
-        self.look_after_others(Engine::progress_thoroughly);
+        self.shared.advance_others(&mut self.news, Engine::progress_thoroughly);
         if self.is_over() {
             return true;
         }
@@ -398,16 +366,16 @@ impl Waiting for SharedBoardWait<'_, '_, '_> {
     }
 
     fn record(&self) -> WaitRecord {
-        let tag = Some(self.stage.inline.signature().tag());
-        let (context, number) = (self.context, self.stage.inline.number());
+        let tag = Some(self.stage.polled.signature().tag());
+        let (context, number) = (self.context, self.stage.polled.number());
         let engine = self.shared.engine.enter();
-        let board = engine.ok().and_then(|engine| engine.board_of(context)).unwrap_or(0);
+        let board = engine.ok().and_then(|engine| engine.endpoint.board_of(context)).unwrap_or(0);
         let operation = Operation::Collective;
         WaitRecord { operation, tag, context, board, number, ..WaitRecord::default() }
     }
 
     fn lanes(&mut self, now_ns: u64) -> Vec<LaneRecord> {
-        self.shared.engine.enter().map(|mut engine| engine.lanes(now_ns)).unwrap_or_default()
+        self.alone(|wait| wait.lanes(now_ns)).unwrap_or_default()
     }
 
     /// On all boards, for the other threads' operations too.
@@ -416,99 +384,6 @@ impl Waiting for SharedBoardWait<'_, '_, '_> {
         if let Ok(mut engine) = self.shared.engine.enter() {
             engine.fall_asleep(Some(self.context));
         }
-    }
-}
-
-/// The wait of the only thread for the others at the board.
-struct BoardCallWait<'a> {
-    shared: &'a Shared,
-    engine: &'a mut Engine,
-    context: u32,
-    call: &'a Call,
-    board_call: BoardCall,
-    polls: u32,
-    /// As that of a [`Stage`].
-    sleeps: u32,
-    outcome: Option<Result<(), Fault>>,
-}
-
-impl BoardCallWait<'_> {
-    #[cold]
-    fn judge(&mut self, scope: ScanScope) {
-        if self.outcome.is_none() {
-            let (call, board_call) = (self.call, &mut self.board_call);
-            self.engine.judge_board_call(
-                self.context,
-                call,
-                board_call,
-                (scope, &mut self.outcome),
-            );
-        }
-    }
-}
-
-impl Waiting for BoardCallWait<'_> {
-    const HAS_YIELD_POLICY: bool = true;
-
-    fn keep_core_ns(&self, core: u32) -> u64 {
-        self.engine.keep_core_ns(self.context, &self.board_call, core)
-    }
-
-    fn patience(&self) -> Patience {
-        Patience::all_moving(self.board_call.size(), self.call.moved_bytes())
-    }
-
-    #[inline]
-    fn poll(&mut self) -> bool {
-        if self.outcome.is_none() {
-            self.engine.poll_board_call(
-                self.context,
-                self.call,
-                &mut self.board_call,
-                &mut self.outcome,
-            );
-        }
-        self.polls += 1;
-        if self.outcome.is_none() && self.polls.is_multiple_of(POLLS_PER_PROGRESS) {
-            self.engine.progress();
-        }
-        self.outcome.is_some()
-    }
-
-    fn poll_before_sleep(&mut self) -> bool {
-        self.engine.progress_thoroughly();
-        if !self.poll() {
-            self.sleeps = self.sleeps.wrapping_add(1);
-            self.judge(ScanScope::before_sleep(self.sleeps));
-        }
-        if self.outcome.is_none() {
-            self.shared.let_sockets_wake(self.engine);
-        }
-        self.outcome.is_some()
-    }
-
-    /// As that of a [`BoardWait`].
-    fn verdict(&mut self) -> Option<End> {
-        if self.engine.is_group_broken(self.context) {
-            self.judge(ScanScope::All);
-        }
-        self.outcome.as_ref().map(|_| End::PeerFailed)
-    }
-
-    fn record(&self) -> WaitRecord {
-        let tag = Some(self.board_call.signature().tag());
-        let (operation, context) = (Operation::Collective, self.context);
-        let board = self.engine.board_of(context).unwrap_or(0);
-        let number = self.board_call.number();
-        WaitRecord { operation, tag, context, board, number, ..WaitRecord::default() }
-    }
-
-    fn lanes(&mut self, now_ns: u64) -> Vec<LaneRecord> {
-        self.engine.lanes(now_ns)
-    }
-
-    fn prepare_sleep(&mut self) {
-        self.engine.fall_asleep(Some(self.context));
     }
 }
 
@@ -525,11 +400,13 @@ mod tests {
     use landeck_memory::{Buffer, Bytes, Segment, SegmentPlan, SlotRecord, SlotState, ThreadMode};
 
     use super::*;
-    use crate::board::Protocol;
+    use crate::binding::Blocks;
+    use crate::board::polled::PolledCall;
+    use crate::call::Call;
+    use crate::call::options::CallOptions;
     use crate::context::WORLD_CONTEXT;
+    use crate::inline::InlineCollective;
     use crate::threads::shared::Progress;
-
-    const CALL: u32 = 5;
 
     fn set_state(segment: &Segment, slot: u32, state: SlotState) {
         let record = SlotRecord { state, incarnation: 1, ..SlotRecord::default() };
@@ -537,8 +414,8 @@ mod tests {
         segment.announce_membership();
     }
 
-    #[test]
-    fn a_death_that_hinders_one_step_is_no_verdict_on_the_next() {
+    /// A broadcast of three members at member 1, by its inline form or by a plan, in which member 2 is dead.
+    fn heeds_its_own_step_alone(is_inline: bool) {
         let segment = Segment::local(&SegmentPlan { guests: 0, ..SegmentPlan::new(1, 3) });
         (0..3).for_each(|slot| set_state(&segment, slot, SlotState::Alive));
         let lines: Vec<_> =
@@ -550,24 +427,45 @@ mod tests {
         let mut data = [0u8; 8];
         // SAFETY: the array outlives the operation, and nobody else uses it meanwhile.
         let buffer = unsafe { Buffer::of_mut(&mut data) };
-        let inline = InlineCollective::new(Operation::Broadcast, 0, buffer, buffer, None, of);
-        let mut inline = inline.unwrap();
         let mut engine = leaf.engine.enter().unwrap();
-        let Ready { group, endpoint, .. } = engine.ready(of).unwrap();
-        let (number, word) = group.board.as_mut().unwrap().begin(CALL);
-        inline.begin(number, word, BoardStyle::Each, Protocol::inline(false));
-        // A leaf that has no room yet needs all members, who give it. Room comes before the second look.
-        set_state(&segment, 2, SlotState::Dead);
-        let mut stage = Stage::of(&mut inline);
-        let mut wait = BoardWait { shared: &leaf, group, endpoint, stage: &mut stage };
+        let ready = engine.ready(of).unwrap();
+        if is_inline {
+            let inline = InlineCollective::new(Operation::Broadcast, 0, buffer, buffer, None, of);
+            let mut inline = inline.unwrap();
+            ready.group.begin_inline(&mut inline, BoardStyle::Each);
+            judge(&leaf, ready, &segment, &mut root, inline);
+        } else {
+            let call = Call::new(Operation::Broadcast, &CallOptions::default());
+            let call = Call { output: Blocks::of(buffer), ..call };
+            let board_call = ready.group.board_call(&call, BoardStyle::Each).unwrap();
+            judge(&leaf, ready, &segment, &mut root, PolledCall::new(&call, board_call));
+        }
+        assert_eq!(data, [7; 8]);
+    }
+
+    /// A leaf that has no room yet needs all members, who give it. Room comes before the second look.
+    fn judge(
+        leaf: &Shared,
+        Ready { group, endpoint, .. }: Ready<'_>,
+        segment: &Segment,
+        root: &mut Board,
+        mut polled: impl Polled,
+    ) {
+        let (number, word) = root.begin(polled.signature().call());
+        set_state(segment, 2, SlotState::Dead);
+        let mut stage = Stage::of(&mut polled);
+        let mut wait = BoardWait { shared: leaf, group, endpoint, stage: &mut stage };
         assert!(wait.hindrance(ScanScope::All).is_some());
         wait.judge(ScanScope::All);
-        assert!(wait.stage.inline.has_come());
         assert!(wait.stage.outcome.is_none(), "a leaf needs its root alone");
-        let (number, word) = root.begin(CALL);
         root.come(number, word, 0, Bytes::from(&[7u8; 8][..]));
         wait.look();
         assert!(matches!(stage.outcome, Some(Ok(()))));
-        assert_eq!(data, [7; 8]);
+    }
+
+    #[test]
+    fn a_death_that_hinders_one_step_is_no_verdict_on_the_next() {
+        heeds_its_own_step_alone(true);
+        heeds_its_own_step_alone(false);
     }
 }

@@ -87,7 +87,7 @@ impl Shared {
     pub fn send(&self, to: Peer, context: u32, tag: u32, area: Area) -> Result<(), WaitError> {
         let mut engine = self.engine.enter()?;
         if let Some(bytes) = area.one_piece()
-            && engine.send_now(to, context, tag, bytes)
+            && engine.endpoint.send_now(to, context, tag, bytes)
         {
             return Ok(());
         }
@@ -99,7 +99,8 @@ impl Shared {
     #[inline(never)]
     fn send_slow(&self, to: Peer, context: u32, tag: u32, area: Area) -> Result<(), WaitError> {
         let mut engine = self.engine.enter()?;
-        let started = engine.send_slow(to, context, tag, area).map_err(WaitError::Failure)?;
+        let started =
+            engine.endpoint.send_slow(to, context, tag, area).map_err(WaitError::Failure)?;
         drop(engine);
         match started {
             Started::Complete(_) => Ok(()),
@@ -119,12 +120,12 @@ impl Shared {
         deadline_ns: Option<u64>,
     ) -> Result<Status, WaitError> {
         let mut status = Status::NONE;
-        let found =
-            self.receive_at_once(|engine| engine.receive_now(&wanted, &area, &mut status))?;
+        let found = self
+            .receive_at_once(|engine| engine.endpoint.receive_now(&wanted, &area, &mut status))?;
         if let Some(result) = found {
             return result.map(|()| status).map_err(|failure| WaitError::Failure(*failure));
         }
-        let id = self.engine.enter()?.receive(wanted, area);
+        let id = self.engine.enter()?.endpoint.receive(wanted, area);
         self.wait_or_abandon(id.into(), deadline_ns)?.result.map_err(WaitError::Failure)
     }
 
@@ -137,8 +138,8 @@ impl Shared {
     pub fn begin_receive(&self, wanted: Wanted, area: Area) -> Result<Started, GateError> {
         let mut engine = self.engine.enter()?;
         Ok(match self.engine.mode() {
-            ThreadMode::Single => engine.begin_receive(wanted, area),
-            ThreadMode::Multiple => Started::Pending(engine.receive(wanted, area)),
+            ThreadMode::Single => engine.endpoint.begin_receive(wanted, area),
+            ThreadMode::Multiple => Started::Pending(engine.endpoint.receive(wanted, area)),
         })
     }
 
@@ -154,8 +155,9 @@ impl Shared {
         area: &Area,
         status: &mut Status,
     ) -> Result<bool, GateError> {
-        let found = self
-            .receive_at_once(|engine| engine.receive_whole_now(wanted, area, status).then_some(()));
+        let found = self.receive_at_once(|engine| {
+            engine.endpoint.receive_whole_now(wanted, area, status).then_some(())
+        });
         Ok(found?.is_some())
     }
 
@@ -164,10 +166,11 @@ impl Shared {
     /// # Errors
     /// [`WaitError`], as all waits.
     pub fn receive_own(&self, wanted: Wanted) -> Result<Completion, WaitError> {
-        if let Some(completion) = self.receive_at_once(|engine| engine.receive_own_now(&wanted))? {
+        let found = self.receive_at_once(|engine| engine.endpoint.receive_own_now(&wanted))?;
+        if let Some(completion) = found {
             return Ok(completion);
         }
-        let id = self.engine.enter()?.receive_own(wanted);
+        let id = self.engine.enter()?.endpoint.receive_own(wanted);
         self.wait_or_abandon(id.into(), None)
     }
 
@@ -182,7 +185,7 @@ impl Shared {
         mut hopeless: impl FnMut(&mut Engine) -> Option<Failure>,
     ) -> Result<Completion, WaitError> {
         let mut engine = self.engine.enter()?;
-        let id = OperationId::from(engine.receive_own(wanted));
+        let id = OperationId::from(engine.endpoint.receive_own(wanted));
         let record = engine.wait_record(id);
         drop(engine);
         let ready = |engine: &mut Engine| {
@@ -272,7 +275,7 @@ impl Shared {
         let OperationId::Message(message) = id else { return None };
         // An engine that cannot be entered ends the wait; the next step says why.
         let mut engine = self.engine.enter().ok()?;
-        let status = engine.take_well(message);
+        let status = engine.endpoint.take_well(message);
         if status.is_some() {
             return status;
         }
@@ -291,7 +294,7 @@ impl Shared {
         let mut status = None;
         self.turn.enter().ok()?.look(|| {
             engine.progress_for_message(message);
-            status = engine.take_well(message);
+            status = engine.endpoint.take_well(message);
             status.is_some() || engine.is_done(message.into())
         });
         status
@@ -306,7 +309,7 @@ impl Shared {
         waiter.look(|| {
             let Ok(mut engine) = self.engine.enter() else { return true };
             let moved = engine.progress();
-            status = engine.take_well(message);
+            status = engine.endpoint.take_well(message);
             self.call_ready(&engine, moved);
             status.is_some()
         });
@@ -502,7 +505,7 @@ impl Shared {
             return Ok(Some(End::TimedOut));
         }
         let mut engine = self.engine.enter()?;
-        engine.refresh();
+        engine.endpoint.refresh();
         Ok(id.and_then(|id| engine.verdict(id)))
     }
 
@@ -563,6 +566,22 @@ impl Shared {
         let may_go_on = |id: &Option<OperationId>| id.map_or(moved, |id| engine.is_done(id));
         let followers = self.followers();
         followers.iter().filter(|(id, _)| may_go_on(id)).for_each(|(_, follower)| follower.call());
+    }
+
+    /// Advances all that goes on, for a thread that has the turn and waits for something else, and calls the threads that
+    /// may go on. `news` is the count of notices from other processes at the last look. False if the engine cannot be
+    /// entered.
+    pub fn advance_others(
+        &self,
+        news: &mut u32,
+        progress: impl FnOnce(&mut Engine) -> bool,
+    ) -> bool {
+        let Ok(mut engine) = self.engine.enter() else { return false };
+        let moved = progress(&mut engine);
+        let now = self.segment.news(self.slot);
+        let is_news = std::mem::replace(news, now) != now;
+        self.call_ready(&engine, moved || is_news);
+        true
     }
 
     /// Has arrivals on sockets wake this process, which has found nothing and is about to sleep.
@@ -703,7 +722,7 @@ impl Shared {
     pub fn drain(&self, deadline_ns: Option<u64>) -> Result<(), WaitError> {
         let record = WaitRecord { operation: Operation::Leave, ..WaitRecord::default() };
         self.wait_until(&record, deadline_ns, |engine| {
-            (!engine.has_unfinished_sends()).then_some(())
+            (!engine.endpoint.has_unfinished_sends()).then_some(())
         })
     }
 
@@ -713,7 +732,7 @@ impl Shared {
     /// # Errors
     /// [`WaitError`], as all waits.
     pub fn take_leave(&self) -> Result<(), WaitError> {
-        self.engine.enter()?.receive_no_more();
+        self.engine.enter()?.endpoint.receive_no_more();
         self.drain(None)?;
         self.say_goodbye()
     }
@@ -724,7 +743,7 @@ impl Shared {
     /// # Errors
     /// [`WaitError`], as all waits.
     fn say_goodbye(&self) -> Result<(), WaitError> {
-        if !self.engine.enter()?.say_goodbye() {
+        if !self.engine.enter()?.endpoint.say_goodbye() {
             return Ok(());
         }
         loop {
@@ -740,7 +759,7 @@ impl Shared {
     /// and not only when the process ends.
     pub fn tell_departure(&self) {
         if let Ok(mut engine) = self.engine.enter()
-            && let Some(network) = engine.network_mut()
+            && let Some(network) = engine.endpoint.network_mut()
         {
             network.tell_departure();
         }

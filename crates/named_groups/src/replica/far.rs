@@ -128,7 +128,7 @@ impl Replica {
             Err(error) => {
                 let mut engine = shared.engine.enter()?;
                 engine.end_stream(client.context);
-                inbox.close(&mut engine);
+                inbox.close(&mut engine.endpoint);
                 Err(error)
             }
         }
@@ -184,8 +184,8 @@ impl Replica {
 
     fn follow_copied(&self, copy: &LogCopy, engine: &mut Engine) -> bool {
         engine.have_watched();
-        copy.inbox().look_at_server(engine);
-        copy.report(engine, &self.log);
+        copy.inbox().look_at_server(&engine.endpoint);
+        copy.report(&mut engine.endpoint, &self.log);
         !copy.inbox().link().is_cut || self.has_ended_here()
     }
 
@@ -232,10 +232,10 @@ impl Replica {
         let look = copy.next_look();
         let broadcasts = self.with(|local| Ok(local.state.broadcasts()))?;
         let mut engine = self.shared.engine.enter()?;
-        copy.inbox().follow(&mut engine, look, broadcasts, awaits_delivery);
+        copy.inbox().follow(&mut engine.endpoint, look, broadcasts, awaits_delivery);
         drop(engine);
         let looked = self.shared.wait_until(&self.home_record(copy), until, |engine| {
-            engine.refresh();
+            engine.endpoint.refresh();
             let is_followed = self.follow_copied(copy, engine);
             // Folds what has come.
             let is_over = self.has_ended_here();
@@ -331,13 +331,13 @@ impl Replica {
 fn await_opening(shared: &Arc<Shared>, name: &Name, inbox: &Inbox) -> Result<()> {
     loop {
         let link = inbox.link();
-        inbox.follow(&mut *shared.engine.enter()?, 1, 0, false);
+        inbox.follow(&mut shared.engine.enter()?.endpoint, 1, 0, false);
         let peer = Some(link.peer);
         let record = WaitRecord { operation: Operation::Group, peer, ..WaitRecord::default() };
         let opened = shared.wait_until(&record, deadline_ns(Some(LOOK_AGAIN)), |engine| {
-            engine.refresh();
+            engine.endpoint.refresh();
             engine.have_watched();
-            inbox.look_at_server(engine);
+            inbox.look_at_server(&engine.endpoint);
             let is_cut = inbox.link().is_cut;
             inbox.opened().map(|_| true).or(is_cut.then_some(false))
         });

@@ -47,7 +47,7 @@ impl Server<'_> {
                 Err(ObjectError::Taken { .. }) if now_ns() < until => self.pause()?,
                 Ok(named) => return Ok(Some(named.number)),
                 Err(error) => {
-                    self.shared.engine.enter()?.close_mailbox(context);
+                    self.shared.engine.enter()?.endpoint.close_mailbox(context);
                     return Err(error.into());
                 }
             }
@@ -186,7 +186,7 @@ impl Server<'_> {
         while now_ns() < until && self.groups.values().any(ServedGroup::has_untold) {
             let shared = self.shared;
             let waited = shared.wait_until(&record, Some(until), |engine| {
-                engine.refresh();
+                engine.endpoint.refresh();
                 let has_work = !super::lock(&self.arrivals).is_empty()
                     || self.receiving.iter().any(|it| engine.is_done(it.id))
                     || self.has_feeds(engine);
@@ -371,7 +371,7 @@ impl ServedGroup {
             // SAFETY: the words are on the heap, and kept until the request is taken or abandoned.
             let area = Area::contiguous(unsafe { Buffer::of(&words[..]) });
             let (to, context) = (Peer(follower.peer), follower.context);
-            let started = shared.engine.enter()?.send(to, context, FEED_TAG, area);
+            let started = shared.engine.enter()?.endpoint.send(to, context, FEED_TAG, area);
             // A process that is gone needs no feed.
             if let Ok(Started::Pending(id)) = started {
                 follower.set_sending(id.into(), words);

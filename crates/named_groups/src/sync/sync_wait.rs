@@ -104,16 +104,6 @@ impl SyncWait<'_> {
         }
     }
 
-    /// Advances the operations that other threads wait for, and calls the threads that may go on.
-    fn advance_other_threads(&mut self, progress: impl FnOnce(&mut Engine) -> bool) {
-        let shared = &self.replica.shared;
-        let Ok(mut engine) = shared.engine.enter() else { return };
-        let has_moved = progress(&mut engine);
-        let news = shared.segment.news(shared.slot);
-        let is_news = std::mem::replace(&mut self.news, news) != news;
-        shared.call_ready(&engine, has_moved || is_news);
-    }
-
     /// Whether members on this processor are awaited.
     fn neighbours_on(&self, local: &LocalState, processor: u32) -> Neighbours {
         let shared = &self.replica.shared;
@@ -151,24 +141,25 @@ impl Waiting for SyncWait<'_> {
         let is_complete = self.outcome.is_some();
         let shared = &self.replica.shared;
         if !is_complete && (shared.is_awaited() || self.polls.is_multiple_of(POLLS_PER_PROGRESS)) {
-            self.advance_other_threads(Engine::progress);
+            shared.advance_others(&mut self.news, Engine::progress);
         }
         is_complete
     }
 
     fn poll_before_sleep(&mut self) -> bool {
-        self.advance_other_threads(Engine::progress_thoroughly);
+        let shared = &self.replica.shared;
+        shared.advance_others(&mut self.news, Engine::progress_thoroughly);
         self.look_at_log();
         if self.outcome.is_none()
-            && let Ok(engine) = self.replica.shared.engine.enter()
+            && let Ok(engine) = shared.engine.enter()
         {
-            self.replica.shared.let_sockets_wake(&engine);
+            shared.let_sockets_wake(&engine.endpoint);
         }
         self.outcome.is_some()
     }
 
     fn verdict(&mut self) -> Option<End> {
-        self.replica.shared.engine.enter().ok()?.refresh();
+        self.replica.shared.engine.enter().ok()?.endpoint.refresh();
         self.replica.shared.call_all();
         self.look_at_log();
         self.outcome.as_ref().map(|_| End::PeerFailed)

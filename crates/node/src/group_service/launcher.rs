@@ -14,8 +14,8 @@ use landeck_wire::Slot;
 
 use crate::error::{Error, ErrorKind, GroupError, Members, Result};
 use crate::job::Job;
+use crate::mailbox::outbox::Outbox;
 use crate::message::Message;
-use crate::outbox::Outbox;
 use crate::unstable::JobInternals;
 
 /// The name of the launcher's mailbox.

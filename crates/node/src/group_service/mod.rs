@@ -68,8 +68,8 @@ use landeck_wire::{Incarnation, ProcessId};
 pub use crate::error::GroupError;
 use crate::error::{self, Result};
 use crate::job::Job;
-use crate::mailbox_address::MailboxAddress;
 use crate::message::Message;
+use crate::message::mailbox_address::MailboxAddress;
 use crate::peers::process_of;
 
 pub use landeck_named_groups::{GroupOptions, ServedBy, WhenFull};

@@ -42,7 +42,7 @@ impl Availability {
             add(&told, 1);
             add(&arrived, 1);
         };
-        let before = shared.engine.enter()?.watch_mailbox(context, Box::new(arrival));
+        let before = shared.engine.enter()?.endpoint.watch_mailbox(context, Box::new(arrival));
         add(&waiting, before as u64);
         add(&arrivals, before as u64);
         shared.goes_on();

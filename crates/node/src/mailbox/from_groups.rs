@@ -12,8 +12,8 @@ use landeck_wire::ProcessId;
 use super::availability::Availability;
 use super::{Mailbox, Taken};
 use crate::error::{self, Error, MailboxError, Result};
+use crate::message::typed::Typed;
 use crate::message::{Message, tag_of_values};
-use crate::typed::Typed;
 
 /// The groups of a mailbox.
 #[derive(Default)]
@@ -128,7 +128,8 @@ impl Mailbox {
 
     /// Takes a server's notice that a message of a group is there. A notice for a member that has left is dropped.
     pub(super) fn note_forwarded(&mut self) -> Result<()> {
-        let id = self.shared.engine.enter()?.receive_own(self.wanted(Some(Forwarded::TAG)));
+        let id =
+            self.shared.engine.enter()?.endpoint.receive_own(self.wanted(Some(Forwarded::TAG)));
         // The descriptor announces the message itself from now on.
         self.count_down();
         let completion = self.shared.wait_or_abandon(id.into(), None);
@@ -319,8 +320,8 @@ impl Mailbox {
                 Ok(true) => return Some(Ok(Found::InGroup)),
                 Err(error) => return Some(Err(error)),
             }
-            engine.refresh();
-            let posted = engine.probe(wanted).map(|status| Ok(Found::Posted(status)));
+            engine.endpoint.refresh();
+            let posted = engine.endpoint.probe(wanted).map(|status| Ok(Found::Posted(status)));
             posted.or((!is_followed).then_some(Ok(Found::Unserved)))
         });
         drop(waits);

@@ -17,8 +17,8 @@ use landeck_memory::{Bytes, NoMemory, room};
 
 use super::piece::{Form, Memory, Piece, Storage};
 use super::{Message, Result};
-use crate::mailbox_address::MailboxAddress;
-use crate::typed::{Typed, code_of, kind_of};
+use crate::message::mailbox_address::MailboxAddress;
+use crate::message::typed::{Typed, code_of, kind_of};
 
 /// The tag of a message whose pieces have headers.
 pub(super) const ENCODED: u32 = 0;

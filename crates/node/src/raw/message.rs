@@ -101,7 +101,7 @@ pub unsafe fn send_now(
     };
     // SAFETY: the bytes are readable during the call, and not needed when it is over.
     let bytes = unsafe { Buffer::new(start, length) }.bytes();
-    engine.send_now(*peer, world.context, tag.0, bytes)
+    engine.endpoint.send_now(*peer, world.context, tag.0, bytes)
 }
 
 /// Receives a message of one process into contiguous memory, if the memory is long enough and the
@@ -183,14 +183,15 @@ pub unsafe fn start_send(
         return start_synchronous(world, area, to, tag);
     }
     let peer = world.peer(to)?;
-    let started = world.shared.engine.enter()?.send(peer, world.context, tag.0, area);
+    let started = world.shared.engine.enter()?.endpoint.send(peer, world.context, tag.0, area);
     started_send(world, started)
 }
 
 #[inline(never)]
 fn start_synchronous(world: &World, area: Area, to: usize, tag: Tag) -> Result<Operation> {
     let peer = world.peer(to)?;
-    let started = world.shared.engine.enter()?.send_synchronous(peer, world.context, tag.0, area);
+    let started =
+        world.shared.engine.enter()?.endpoint.send_synchronous(peer, world.context, tag.0, area);
     started_send(world, started)
 }
 
@@ -264,7 +265,7 @@ pub fn try_hold(
     tag: impl Into<TagFilter>,
 ) -> Result<Option<(Held, Status)>> {
     let wanted = world.wanted(from.into(), tag.into())?;
-    let found = world.try_find(wanted, |engine| engine.hold(wanted))?;
+    let found = world.try_find(wanted, |engine| engine.endpoint.hold(wanted))?;
     Ok(found.map(|(id, status)| (Held(id), world.status_of(&status))))
 }
 
@@ -278,7 +279,7 @@ pub fn hold(
     tag: impl Into<TagFilter>,
 ) -> Result<(Held, Status)> {
     let wanted = world.wanted(from.into(), tag.into())?;
-    let (id, status) = world.find(wanted, |engine: &mut Engine| engine.hold(wanted))?;
+    let (id, status) = world.find(wanted, |engine: &mut Engine| engine.endpoint.hold(wanted))?;
     Ok((Held(id), world.status_of(&status)))
 }
 
@@ -309,7 +310,7 @@ pub unsafe fn start_receive_held(
 ) -> Result<Operation> {
     // SAFETY: as in `start_receive`: the items belong to the operation.
     let area = unsafe { area(world, memory) }?;
-    let is_there = world.shared.engine.enter()?.receive_held(held.0, area);
+    let is_there = world.shared.engine.enter()?.endpoint.receive_held(held.0, area);
     if !is_there {
         return Err(world.error(WaitError::Failure(Failure::Gone), None));
     }

@@ -49,10 +49,10 @@ impl<'a> Endings<'a> {
     #[inline]
     pub fn take(&mut self, world: &World, id: OperationId) -> Option<Status> {
         let OperationId::Message(message) = id else { return None };
-        let mut status = self.engine.take_well(message);
+        let mut status = self.engine.endpoint.take_well(message);
         if status.is_none() && self.is_alone {
             self.engine.progress_for_message(message);
-            status = self.engine.take_well(message);
+            status = self.engine.endpoint.take_well(message);
         }
         status.map(|status| world.status_of(&status))
     }
@@ -90,7 +90,7 @@ pub fn wait_any(world: &World, operations: &[Option<Operation>]) -> Result<Optio
     let record = WaitRecord { operation: Waited::Wait, ..WaitRecord::default() };
     let mut seen = None;
     let ready = |engine: &mut Engine| {
-        engine.refresh();
+        engine.endpoint.refresh();
         // Only what changes can have ended any.
         if seen.replace(engine.changes()) == Some(engine.changes()) {
             return None;

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use super::RegionAddress;
 use crate::error::{Error, ErrorKind, Result};
 use crate::peers::{far_failure, far_owner};
-use crate::relay::{Relay, RelayError};
+use crate::region::relay::{Relay, RelayError};
 
 const WORD_BYTES: usize = size_of::<u64>();
 

@@ -30,7 +30,7 @@ impl Waiting for OneRequest<'_> {
         self.is_hopeless = self.engine.is_hopeless(self.id);
         let is_over = self.is_hopeless || self.engine.is_done(self.id);
         if !is_over {
-            self.shared.let_sockets_wake(self.engine);
+            self.shared.let_sockets_wake(&self.engine.endpoint);
         }
         is_over
     }
@@ -48,7 +48,7 @@ impl Waiting for OneRequest<'_> {
     }
 
     fn lanes(&mut self, now_ns: u64) -> Vec<LaneRecord> {
-        self.engine.lanes(now_ns)
+        self.engine.endpoint.lanes(now_ns)
     }
 
     fn prepare_sleep(&mut self) {
@@ -87,12 +87,12 @@ impl Waiting for Assisting<'_> {
             return true;
         }
         let Ok(engine) = self.shared.engine.enter() else { return true };
-        self.shared.let_sockets_wake(&engine);
+        self.shared.let_sockets_wake(&engine.endpoint);
         false
     }
 
     fn verdict(&mut self) -> Option<End> {
-        self.shared.engine.enter().ok()?.refresh();
+        self.shared.engine.enter().ok()?.endpoint.refresh();
         self.shared.call_all();
         None
     }
@@ -125,17 +125,16 @@ pub(super) struct InTurn<'a, T, F> {
 
 impl<T, F: FnMut(&mut Engine) -> Option<T>> InTurn<'_, T, F> {
     fn look_after(&mut self, progress: impl FnOnce(&mut Engine) -> bool) -> bool {
+        let is_entered = self.shared.advance_others(&mut self.news, |engine| {
+            let moved = progress(engine);
+            // The waiter looks again after it has found something; finding it took it away.
+            if self.found.is_none() {
+                *self.found = (self.ready)(engine);
+            }
+            moved
+        });
         // An engine that cannot be entered ends the wait; the next call says why.
-        let Ok(mut engine) = self.shared.engine.enter() else { return true };
-        let moved = progress(&mut engine);
-        // The waiter looks again after it has found something; finding it took it away.
-        if self.found.is_none() {
-            *self.found = (self.ready)(&mut engine);
-        }
-        let news = self.shared.segment.news(self.shared.slot);
-        let is_news = std::mem::replace(&mut self.news, news) != news;
-        self.shared.call_ready(&engine, moved || is_news);
-        self.found.is_some()
+        !is_entered || self.found.is_some()
     }
 }
 
@@ -151,14 +150,14 @@ impl<T, F: FnMut(&mut Engine) -> Option<T>> Waiting for InTurn<'_, T, F> {
         let Ok(engine) = self.shared.engine.enter() else { return true };
         self.is_hopeless = self.id.is_some_and(|id| engine.is_hopeless(id));
         if !self.is_hopeless {
-            self.shared.let_sockets_wake(&engine);
+            self.shared.let_sockets_wake(&engine.endpoint);
         }
         self.is_hopeless
     }
 
     fn verdict(&mut self) -> Option<End> {
         let mut engine = self.shared.engine.enter().ok()?;
-        engine.refresh();
+        engine.endpoint.refresh();
         let end = self.id.and_then(|id| engine.verdict(id));
         drop(engine);
         self.shared.call_all();
@@ -182,7 +181,8 @@ impl<T, F: FnMut(&mut Engine) -> Option<T>> Waiting for InTurn<'_, T, F> {
     }
 
     fn lanes(&mut self, now_ns: u64) -> Vec<LaneRecord> {
-        self.shared.engine.enter().map(|mut engine| engine.lanes(now_ns)).unwrap_or_default()
+        let entered = self.shared.engine.enter();
+        entered.map(|mut engine| engine.endpoint.lanes(now_ns)).unwrap_or_default()
     }
 
     fn prepare_sleep(&mut self) {

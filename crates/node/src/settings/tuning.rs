@@ -11,7 +11,7 @@ use landeck_host::figures;
 use landeck_host::probed::{self, Finding};
 use landeck_wire::way::OneCopyFrom;
 
-use crate::{one_copy, one_copy_probe};
+use crate::settings::{one_copy, one_copy_probe};
 
 /// The reason why the figures of a host cannot be read or written.
 #[derive(Debug, thiserror::Error)]

@@ -9,11 +9,11 @@ use landeck_memory::plain::bytes_of;
 use landeck_memory::{Buffer, Bytes, MarkView, Operation, WaitRecord};
 
 use crate::error::{self, Error, ErrorKind, MailboxError, Members, Result};
-use crate::mailbox_address::MailboxAddress;
+use crate::message::mailbox_address::MailboxAddress;
+use crate::message::typed::Typed;
 use crate::message::{Message, tag_of_values};
 use crate::modes::{Attempt, urgent_bytes};
 use crate::peers::{far_failure, far_owner};
-use crate::typed::Typed;
 use landeck_engine::{Engine, OperationId, Shared, WaitError, deadline_ns};
 
 /// A handle through which any process posts to a mailbox. A clone is another handle to the same
@@ -214,12 +214,12 @@ impl Outbox {
             return Some(Err(None));
         }
         let context = self.address.context();
-        self.tried(engine.try_send_urgent(self.peer(), context, tag, Bytes::from(bytes)))
+        self.tried(engine.endpoint.try_send_urgent(self.peer(), context, tag, Bytes::from(bytes)))
     }
 
     /// Sends a whole message, if there is room for it.
     fn send_whole(&self, engine: &mut Engine, tag: u32, bytes: Bytes<'_>) -> Option<Posted> {
-        engine.refresh();
+        engine.endpoint.refresh();
         if self.is_told_gone(engine) {
             return Some(Err(None));
         }
@@ -266,8 +266,8 @@ impl Outbox {
                 }
             }
             let started = match until {
-                Until::Sent => engine.send(to, context, tag, area),
-                Until::Retrieved => engine.send_synchronous(to, context, tag, area),
+                Until::Sent => engine.endpoint.send(to, context, tag, area),
+                Until::Retrieved => engine.endpoint.send_synchronous(to, context, tag, area),
             };
             drop(engine);
             match started {
@@ -314,7 +314,7 @@ impl Outbox {
     }
 
     fn look(&self, engine: &mut Engine, id: OperationId) -> Option<Ended> {
-        engine.refresh();
+        engine.endpoint.refresh();
         self.is_told_gone(engine);
         match engine.take(id) {
             // Its host has returned the message: no mailbox was there to take it.
@@ -342,7 +342,8 @@ impl Outbox {
 
     /// Whether the process of a far mailbox has said that the mailbox is gone.
     fn is_told_gone(&self, engine: &Engine) -> bool {
-        let is_told = self.is_far() && engine.is_mailbox_gone(self.to, self.address.context());
+        let is_told =
+            self.is_far() && engine.endpoint.is_mailbox_gone(self.to, self.address.context());
         if is_told {
             self.was_told_gone.store(true, Ordering::Relaxed);
         }

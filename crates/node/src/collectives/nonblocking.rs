@@ -23,8 +23,8 @@ use landeck_collectives::Operation;
 use landeck_memory::Buffer;
 use landeck_memory::plain::Plain;
 
+use crate::collectives::combine::Combine;
 use crate::collectives::{Part, parts_of};
-use crate::combine::Combine;
 use crate::error::Result;
 use crate::scope::{Request, Scope};
 use landeck_engine::CallDescription;

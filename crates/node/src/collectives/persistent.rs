@@ -21,7 +21,7 @@ use landeck_collectives::Operation;
 use landeck_memory::Buffer;
 use landeck_memory::plain::{Plain, zero};
 
-use crate::combine::{Combination, Combine};
+use crate::collectives::combine::{Combination, Combine};
 use crate::error::{Error, Result};
 use crate::world::World;
 use landeck_engine::{CallDescription, Caller, OperationId, WaitError};

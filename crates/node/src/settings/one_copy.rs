@@ -22,7 +22,7 @@ pub(crate) fn begin(shared: &Shared) -> Result<()> {
     name_readers(common_ancestor());
     allow_readers_of(bytes);
     if bytes != OneCopy::NEVER {
-        shared.engine.enter()?.set_one_copy_from(bytes);
+        shared.engine.enter()?.endpoint.set_one_copy_from(bytes);
     }
     Ok(())
 }

@@ -27,7 +27,7 @@ use landeck_kernel::Peer;
 use landeck_memory::{Segment, room};
 use landeck_wire::{ProcessId, Tag};
 
-use crate::combine::Minimum;
+use crate::collectives::combine::Minimum;
 use crate::error::{Error, ErrorKind, Numbering, Result};
 use crate::peers::{self, peer_of, process_of};
 use crate::world::World;
@@ -201,8 +201,8 @@ impl Bridge {
         }
         let (context, twin) = (between.context, collective_context(between.context));
         let mut engine = between.shared.engine.enter()?;
-        engine.set_members(context, remote.to_vec());
-        engine.set_members(twin, remote.to_vec());
+        engine.endpoint.set_members(context, remote.to_vec());
+        engine.endpoint.set_members(twin, remote.to_vec());
         drop(engine);
         let other = |context| between.part(context, remote.clone()).numbered(Numbering::OtherGroup);
         let (inside, both) = (other(twin), both.numbered(Numbering::Joint));

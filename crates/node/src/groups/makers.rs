@@ -84,14 +84,14 @@ impl World {
         let (first, wanted) = (self.peer(0)?, self.wanted(0.into(), answer.into())?);
         loop {
             let mut engine = self.shared.engine.enter()?;
-            engine.refresh();
-            let incarnation = engine.known_incarnation(first);
+            engine.endpoint.refresh();
+            let incarnation = engine.endpoint.known_incarnation(first);
             drop(engine);
             self.send(&[record, &[u64::from(incarnation)]].concat(), 0, tag)?;
             let mut is_another = false;
             let received = self.shared.receive_own_unless(wanted, |engine| {
                 let death = death_among(engine, self.context, makers);
-                is_another = engine.known_incarnation(first) != incarnation;
+                is_another = engine.endpoint.known_incarnation(first) != incarnation;
                 if is_another {
                     engine.progress_thoroughly();
                 }
@@ -161,12 +161,12 @@ impl World {
         let process = words.first_chunk::<PROCESS_WORDS>().map(|&words| from_words(words));
         let peer = process.and_then(|process| peer_of(&self.shared.segment, process));
         let Some(peer) = peer else { return Ok(None) };
-        self.shared.engine.enter()?.refresh_from_records();
+        self.shared.engine.enter()?.endpoint.refresh_from_records();
         let record = WaitRecord { operation: Operation::Wait, ..WaitRecord::default() };
         let until = deadline_ns(Some(KNOWN_WITHIN));
         let known = self.shared.wait_until(&record, until, |engine| {
-            engine.refresh();
-            engine.is_gone(peer)
+            engine.endpoint.refresh();
+            engine.endpoint.is_gone(peer)
         });
         match known {
             Ok(died) => Ok(Some(self.gone(peer, died))),
@@ -191,8 +191,8 @@ impl World {
         matters: impl Fn(bool) -> bool,
     ) -> Result<Option<(Peer, bool)>> {
         let mut engine = self.shared.engine.enter()?;
-        engine.refresh_from_records();
-        let gone = |&peer: &Peer| engine.is_gone(peer).map(|died| (peer, died));
+        engine.endpoint.refresh_from_records();
+        let gone = |&peer: &Peer| engine.endpoint.is_gone(peer).map(|died| (peer, died));
         let mut gone = makers.iter().copied().flatten().filter_map(gone);
         Ok(gone.find(|&(_, died)| matters(died)))
     }
@@ -203,8 +203,8 @@ impl World {
 }
 
 fn death_among(engine: &mut Engine, context: u32, makers: &[&[Peer]]) -> Option<Failure> {
-    engine.refresh();
-    makers.iter().find_map(|group| engine.death_among(context, group))
+    engine.endpoint.refresh();
+    makers.iter().find_map(|group| engine.endpoint.death_among(context, group))
 }
 
 #[cfg(test)]

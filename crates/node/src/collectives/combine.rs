@@ -6,7 +6,7 @@ use landeck_arithmetic::{self as arithmetic, Reduction, UserFunction};
 use landeck_collectives::Way;
 use landeck_memory::plain::{Plain, bytes_of, bytes_of_mut, zero};
 
-use crate::element::Element;
+use crate::collectives::element::Element;
 use crate::error::Result;
 pub use landeck_engine::Combination;
 
