@@ -70,7 +70,7 @@ fn answer(stream: &mut RelayStream) -> Option<Header> {
 fn piece(sequence: u16, length: usize, to: (u32, u32)) -> (Header, Vec<u8>) {
     let message = Header { sequence, ..Header::user(Kind::Eager, length as u32, 7, 9) };
     let data = [&message.encode()[..], &vec![3; length]].concat();
-    (RelayedPiece::frame(Class::User, length, to), data)
+    (Header { sequence, ..RelayedPiece::frame(Class::User, length, to) }, data)
 }
 
 #[test]

@@ -108,7 +108,7 @@ impl Lasting {
         }
         source.connection = from.clone();
         source.is_connected = true;
-        let positions = source.checks.positions().into_iter();
+        let positions = source.checks.connected().into_iter();
         let mut frames: Vec<_> = positions.map(|(frame, data)| (frame, data.to_vec())).collect();
         frames.push((Header::RELAY_OPEN, Vec::new()));
         Ok(frames)

@@ -5,15 +5,17 @@
 //! pieces of all of them. Each pair and direction has positions in whole pieces ([`landeck_wire::relayed`]): a sender
 //! goes as far as its receiver has granted. So a receiver that does nothing stops its own senders alone.
 //!
-//! A sent piece is kept until the receiver is known to have taken it, which grants tell. So at most a window is kept for
-//! each receiver, 4 MiB for all. When a connection breaks, the daemon opens another one. The relay says first how many
-//! pieces of each direction it has, and the process sends the others again. Nothing is lost, and nothing comes twice.
+//! The sending side of a direction is a [`Pair`], whose lanes are the connections. It keeps a piece until the receiver is
+//! known to have taken it, which grants tell. So at most a window is kept for each receiver, 4 MiB for all. When a
+//! connection breaks, the daemon opens another one. The relay says first how many pieces of each direction it has, and the
+//! process sends the others again. Nothing is lost, and nothing comes twice.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use landeck_channel::pair::{Pair, Positions};
 use landeck_channel::silence::Barren;
 use landeck_channel::{BrokenPeer, Peer, SendError, Sink, Verdict};
 use landeck_memory::{Bytes, FarProcess, LaneRecord, Segment};
@@ -58,6 +60,8 @@ pub(super) struct Relayed {
     incoming: HashMap<u32, Incoming>,
     /// The far processes with messages that the sink holds.
     offering: Vec<u32>,
+    /// The number of connections so far, to all relays. Later ones have higher numbers.
+    connections: u32,
     has_left: bool,
 }
 
@@ -65,6 +69,8 @@ pub(super) struct Relayed {
 #[derive(Default)]
 struct Link {
     stream: Option<RelayStream>,
+    /// The number of the last connection.
+    number: u32,
     watched: EventFlags,
     /// The relay takes messages.
     is_open: bool,
@@ -86,19 +92,12 @@ struct Link {
 struct Outgoing {
     process: FarProcess,
     host: u16,
-    /// The number of pieces sent, urgent messages included.
-    sent: u64,
-    granted: u64,
+    /// The pieces, urgent messages included. They are granted [`RELAYED_URGENT_MORE`] further than ordered ones may go.
+    pair: Pair<KeptPiece>,
     /// The number of ordered pieces sent.
     sequence: u16,
     /// The message that is not sent to its end.
     rest: Option<Rest>,
-    /// The pieces that the receiver is not known to have taken. The last of them is the last one sent.
-    kept: VecDeque<KeptPiece>,
-    /// The position of the next piece for the connection: below that of the next new one, it is one of those kept.
-    next: u64,
-    /// The number of pieces that the relay has, by its word on a new connection.
-    told: u64,
 }
 
 /// A piece that was sent: its frame, and the data of that.
@@ -147,6 +146,7 @@ impl Relayed {
             unfinished: Vec::new(),
             incoming: HashMap::new(),
             offering: Vec::new(),
+            connections: 0,
             has_left: false,
         }
     }
@@ -176,15 +176,12 @@ impl Relayed {
         let window = self.window;
         let out = self.outgoing.entry(far).or_insert_with(|| {
             self.receivers.insert((host, record.process.slot), far);
-            Outgoing::new(record.process, host, window)
+            Outgoing::new(record.process, (host, link.number), window)
         });
         let is_urgent = header.class == Class::Urgent;
-        let (most, unsent_max) = match is_urgent {
-            true => (out.granted + RELAYED_URGENT_MORE, UNSENT_MAX_URGENT),
-            false => (out.granted, UNSENT_MAX),
-        };
-        let is_in_order = !out.is_behind() && (is_urgent || out.rest.is_none());
-        if !is_in_order || out.sent >= most || stream.unsent() >= unsent_max {
+        let unsent_max = if is_urgent { UNSENT_MAX_URGENT } else { UNSENT_MAX };
+        let is_in_order = !out.pair.is_behind() && (is_urgent || out.rest.is_none());
+        if !is_in_order || !out.is_granted(header.class) || stream.unsent() >= unsent_max {
             return Err(SendError::Full);
         }
         let header = Header { length: data.len() as u32, ..*header };
@@ -232,7 +229,12 @@ impl Relayed {
         });
         match opened {
             Ok(stream) => {
-                link.stream = Some(stream);
+                self.connections += 1;
+                (link.stream, link.number) = (Some(stream), self.connections);
+                for out in self.outgoing.values_mut().filter(|out| out.host == host) {
+                    // It is the newest.
+                    let _ = out.pair.open(link.number);
+                }
                 self.watch(host, epoll);
             }
             Err(end) => self.end(host, &end, daemon, epoll),
@@ -319,10 +321,13 @@ impl Relayed {
                         (link.is_open, link.began_at) = (true, 0);
                         let its = self.outgoing.iter_mut().filter(|(_, out)| out.host == host);
                         for (far, out) in its {
-                            let is_gone = self.segment.far_record(*far).state.is_gone();
-                            link.began_at += out.told;
-                            out.go_on(is_gone)?;
-                            if out.is_behind() && !self.unfinished.contains(far) {
+                            if self.segment.far_record(*far).state.is_gone() {
+                                out.drop_all();
+                            } else if out.pair.is_opening() {
+                                out.hear(0, 0)?; // the relay has nothing of this direction
+                            }
+                            link.began_at += out.pair.received_there();
+                            if out.pair.is_behind() && !self.unfinished.contains(far) {
                                 self.unfinished.push(*far);
                             }
                         }
@@ -330,7 +335,8 @@ impl Relayed {
                     Kind::Goodbye if link.has_left => link.is_left = true,
                     kind @ (Kind::Granted | Kind::Received) => {
                         let far = self.receivers.get(&(host, header.context));
-                        let out = far.and_then(|far| self.outgoing.get_mut(far));
+                        let is_there = |far: &&u32| !self.segment.far_record(**far).state.is_gone();
+                        let out = far.filter(is_there).and_then(|far| self.outgoing.get_mut(far));
                         // Another process may have had the slot before.
                         let out = out.filter(|it| it.process.incarnation == header.tag);
                         let data: &[u8; POSITION_BYTES] =
@@ -340,7 +346,7 @@ impl Relayed {
                             Some(out) if kind == Kind::Granted => {
                                 out.hear_grant(position, self.window)?;
                             }
-                            Some(out) if !link.is_open => out.told = position,
+                            Some(out) if !link.is_open => out.hear(position, 0)?,
                             Some(_) => return Err(BrokenPeer::Form.into()),
                             None => {}
                         }
@@ -370,7 +376,7 @@ impl Relayed {
             let again = out.push_again(stream);
             let pushed = again.and_then(|()| out.push_rest(stream, self.piece_max));
             let host = out.host;
-            if out.rest.is_some() || out.is_behind() {
+            if out.rest.is_some() || out.pair.is_behind() {
                 self.unfinished.push(far);
             }
             if let Err(end) = pushed.and_then(|()| stream.flush()) {
@@ -444,16 +450,13 @@ impl Relayed {
             RelayEnd::Broken(_) | RelayEnd::Keys(_) => (Box::new(broken(libc::EPROTO)), true),
             RelayEnd::Silent(silence) => {
                 let its = self.outgoing.values().filter(|out| out.host == host);
-                let has_more = its.into_iter().any(|out| !out.kept.is_empty());
+                let has_more = its.into_iter().any(|out| !out.pair.may_change_path());
                 let is_hopeless = link.barren.count(link.began_at, has_more);
                 let silence = LaneSilence { is_hopeless, ..*silence };
                 (Box::new(move |far, _| Handover::Silent { far, lane, silence }), is_hopeless)
             }
         };
         link.is_over = is_over;
-        for out in self.outgoing.values_mut().filter(|out| out.host == host) {
-            out.told = 0;
-        }
         let Some(link) = self.links.get(&host) else { return };
         self.report(link, daemon, report);
         if link.users.iter().all(|far| self.is_gone(*far)) {
@@ -592,8 +595,8 @@ impl Relayed {
 
     /// Whether a living process of a host may not have all pieces.
     fn keeps_pieces_for(&self, host: u16) -> bool {
-        let its = self.outgoing.iter().filter(|(_, out)| out.host == host && !out.kept.is_empty());
-        its.into_iter().any(|(far, _)| !self.is_gone(*far))
+        let its = self.outgoing.iter().filter(|(_, out)| out.host == host);
+        its.into_iter().any(|(far, out)| !out.pair.may_change_path() && !self.is_gone(*far))
     }
 
     /// Forgets the processes that had a far place before this incarnation. The next message asks anew for a connection that
@@ -633,57 +636,39 @@ pub(super) fn host_of(key: u64) -> Option<u16> {
 }
 
 impl Outgoing {
-    fn new(process: FarProcess, host: u16, granted: u64) -> Self {
-        let (kept, rest) = (VecDeque::new(), None);
-        Self { process, host, sent: 0, granted, sequence: 0, rest, kept, next: 0, told: 0 }
+    fn new(process: FarProcess, (host, connection): (u16, u32), window: u64) -> Self {
+        let mut pair = Pair::new(window + RELAYED_URGENT_MORE);
+        // It is the first.
+        let _ = pair.open(connection);
+        Self { process, host, pair, sequence: 0, rest: None }
     }
 
-    /// Whether pieces are to be sent again, before any new one.
-    fn is_behind(&self) -> bool {
-        self.next < self.sent
+    /// Whether the receiver has granted a further piece of a class.
+    fn is_granted(&self, class: Class) -> bool {
+        let beside = if class == Class::Urgent { 0 } else { RELAYED_URGENT_MORE };
+        self.pair.ahead() > beside
     }
 
-    /// The position of the first piece that is kept.
-    fn first_kept(&self) -> u64 {
-        self.sent - self.kept.len() as u64
-    }
-
-    /// Everything up to a position is known to have arrived.
-    fn drop_before(&mut self, position: u64) {
-        let count = position.saturating_sub(self.first_kept());
-        self.kept.drain(..self.kept.len().min(count as usize));
-    }
-
+    /// Nobody needs the pieces any more: the receiver is gone.
     fn drop_all(&mut self) {
-        self.kept.clear();
-        (self.rest, self.next) = (None, self.sent);
-    }
-
-    /// Goes on over a new connection, behind the pieces that the relay has.
-    fn go_on(&mut self, is_gone: bool) -> Result<(), BrokenPeer> {
-        if is_gone {
-            self.drop_all();
-            return Ok(());
-        }
-        if self.told < self.first_kept() || self.told > self.sent {
-            return Err(BrokenPeer::Form);
-        }
-        self.next = self.told;
-        Ok(())
+        (self.pair, self.rest) = (Pair::at(self.pair.pushed(), 0), None);
     }
 
     /// Appends pieces again that the relay does not have.
     fn push_again(&mut self, stream: &mut RelayStream) -> Result<(), RelayEnd> {
-        while self.is_behind() && stream.unsent() < UNSENT_MAX {
-            let place = (self.next - self.first_kept()) as usize;
-            let Some(piece) = self.kept.get(place) else { break };
-            stream.push(&piece.frame, &piece.data, &[])?;
-            self.next += 1;
-        }
+        while self.pair.is_behind() && stream.unsent() < UNSENT_MAX && self.push_next(stream)? {}
         Ok(())
     }
 
-    /// Appends a piece.
+    /// Appends the next piece; false if there is none.
+    fn push_next(&mut self, stream: &mut RelayStream) -> Result<bool, RelayEnd> {
+        let Some((position, piece)) = self.pair.next_to_send() else { return Ok(false) };
+        let frame = Header { sequence: position as u16, ..piece.frame };
+        stream.push(&frame, &piece.data, &[])?;
+        Ok(true)
+    }
+
+    /// Appends a piece that is granted, behind all others.
     fn push(
         &mut self,
         stream: &mut RelayStream,
@@ -694,23 +679,22 @@ impl Outgoing {
         let receiver = (self.process.slot, self.process.incarnation);
         let frame = RelayedPiece::frame(header.class, piece.len(), receiver);
         let data = [&message.encode()[..], piece].concat();
-        let pushed = stream.push(&frame, &data, &[]);
-        self.kept.push_back(KeptPiece { frame, data });
-        self.sent += 1;
-        self.next += 1;
+        let _ = self.pair.push(KeptPiece { frame, data }, 0);
         if header.class != Class::Urgent {
             self.sequence = self.sequence.wrapping_add(1);
         }
-        pushed
+        self.push_next(stream).map(drop)
     }
 
     /// Appends further pieces of the message that is not sent to its end, as far as they are granted.
     fn push_rest(&mut self, stream: &mut RelayStream, piece_max: usize) -> Result<(), RelayEnd> {
-        if self.is_behind() {
+        if self.pair.is_behind() {
             return Ok(());
         }
         let Some(mut rest) = self.rest.take() else { return Ok(()) };
-        while self.sent < self.granted && rest.at < rest.data.len() && stream.unsent() < UNSENT_MAX
+        while self.is_granted(rest.header.class)
+            && rest.at < rest.data.len()
+            && stream.unsent() < UNSENT_MAX
         {
             let end = rest.data.len().min(rest.at + piece_max);
             let pushed = self.push(stream, &rest.header, &rest.data[rest.at..end]);
@@ -726,15 +710,16 @@ impl Outgoing {
         Ok(())
     }
 
+    /// Takes the relay's word how many pieces came, and how far this process may send.
+    fn hear(&mut self, received: u64, granted: u64) -> Result<(), BrokenPeer> {
+        let told = self.pair.told(self.pair.lane(), Positions { received, granted });
+        told.map(drop).map_err(|_| BrokenPeer::Form)
+    }
+
+    /// Takes a grant. A receiver grants a window beyond what it has taken, and the relay may have more.
     fn hear_grant(&mut self, position: u64, window: u64) -> Result<(), BrokenPeer> {
-        // Positions only grow, and nobody grants beyond what was sent and a window.
-        if position < self.granted || position > self.sent + window {
-            return Err(BrokenPeer::Form);
-        }
-        self.granted = position;
-        // A receiver grants a window beyond what it has taken.
-        self.drop_before(position.saturating_sub(window));
-        Ok(())
+        let taken = position.saturating_sub(window).max(self.pair.received_there());
+        self.hear(taken, position.saturating_add(RELAYED_URGENT_MORE))
     }
 }
 
