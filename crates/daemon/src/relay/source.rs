@@ -74,6 +74,11 @@ impl RelaySource {
         self.slots = 0;
     }
 
+    /// Whether the process has said goodbye.
+    pub(super) const fn has_left(&self) -> bool {
+        self.slots == 0
+    }
+
     /// Goes on over a further connection. Returns the frames that tell the process how many pieces came over earlier
     /// ones, and how far it may send.
     pub(super) fn connected(&mut self) -> Vec<(Header, [u8; POSITION_BYTES])> {

@@ -1,35 +1,37 @@
 //! The relayed path of a process: messages over the relays of other hosts, and those that the relay of its own host
-//! brings.
+//! brings. Requests about regions of another host take the same connection to its relay ([`RelayRequests`]).
 //!
 //! A process has one such connection to each host, whatever number of processes it sends to there. It belongs to the
 //! pieces of all of them. Each pair and direction has positions in whole pieces ([`landeck_wire::relayed`]): a sender
 //! goes as far as its receiver has granted. So a receiver that does nothing stops its own senders alone.
 //!
-//! The sending side of a direction is a [`Pair`], whose lanes are the connections. It keeps a piece until the receiver is
+//! The sending side of a direction is a pair ([`landeck_channel::pair`]), whose lanes are the connections. It keeps a piece until the receiver is
 //! known to have taken it, which grants tell. So at most a window is kept for each receiver, 4 MiB for all. When a
 //! connection breaks, the daemon opens another one. The relay says first how many pieces of each direction it has, and the
 //! process sends the others again. Nothing is lost, and nothing comes twice.
+
+mod outgoing;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use landeck_channel::pair::{Pair, Positions};
+use landeck_channel::relay_requests::RelayRequests;
 use landeck_channel::silence::Barren;
 use landeck_channel::{BrokenPeer, Peer, SendError, Sink, Verdict};
-use landeck_memory::{Bytes, FarProcess, LaneRecord, Segment};
+use landeck_memory::{Bytes, LaneRecord, Segment};
 use landeck_wire::handover::{Handover, LaneKeys, LaneSilence, RELAY_LANE};
-use landeck_wire::relayed::{
-    RELAYED_URGENT_MORE, RelayedPiece, message_of, relayed_piece_bytes, relayed_window,
-};
+use landeck_wire::relayed::{message_of, relayed_piece_bytes, relayed_window};
 use landeck_wire::{Class, HEADER_BYTES, Header, Kind, POSITION_BYTES};
 use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::daemon::DaemonSocket;
 use super::framing::DATA_BYTES_MAX;
 use super::relay::{RelayEnd, RelayStream};
 use super::relay_ring::RelayRingReceiver;
+use outgoing::{Outgoing, Rest};
 
 /// The bytes that may wait for the network on one connection before ordered messages are refused, and urgent ones.
 const UNSENT_MAX: usize = 256 << 10;
@@ -43,7 +45,6 @@ const READS_PER_POLL: u32 = 16;
 pub(super) struct Relayed {
     segment: Segment,
     slot: u32,
-    incarnation: u32,
     /// The number of the first far process as a peer.
     first_far: u32,
     window: u64,
@@ -86,30 +87,12 @@ struct Link {
     barren: Barren,
     /// The far processes that wait for the connection, or have used it.
     users: Vec<u32>,
-}
-
-/// The outgoing direction of a pair.
-struct Outgoing {
-    process: FarProcess,
-    host: u16,
-    /// The pieces, urgent messages included. They are granted [`RELAYED_URGENT_MORE`] further than ordered ones may go.
-    pair: Pair<KeptPiece>,
-    /// The number of ordered pieces sent.
-    sequence: u16,
-    /// The message that is not sent to its end.
-    rest: Option<Rest>,
-}
-
-/// A piece that was sent: its frame, and the data of that.
-struct KeptPiece {
-    frame: Header,
-    data: Vec<u8>,
-}
-
-struct Rest {
-    header: Header,
-    data: Vec<u8>,
-    at: usize,
+    /// The requests about regions. They outlive their connections.
+    requests: RelayRequests,
+    /// The far process whose region was asked about last.
+    owner: Option<u32>,
+    /// The daemon has said that there is no first connection. It is asked for it again.
+    is_refused: bool,
 }
 
 /// The incoming direction of a pair.
@@ -135,7 +118,6 @@ impl Relayed {
         Self {
             segment: segment.clone(),
             slot,
-            incarnation,
             first_far: plan.slots(),
             window: relayed_window(plan.ranks),
             piece_max: relayed_piece_bytes(plan.ranks),
@@ -162,13 +144,10 @@ impl Relayed {
     ) -> Result<(), SendError> {
         let record = self.segment.far_record(far);
         let host = record.host_number;
-        let (slot, incarnation) = (self.slot, self.incarnation);
         let link = self.links.entry(host).or_default();
         if !link.users.contains(&far) {
             link.users.push(far);
-            if link.stream.is_none() && !link.is_over {
-                daemon.say(Handover::Relay { slot, incarnation, host: host.into() });
-            }
+            link.want(host, daemon);
         }
         let Some(stream) = link.stream.as_mut().filter(|_| link.is_open && !link.has_left) else {
             return Err(SendError::Full);
@@ -201,6 +180,42 @@ impl Relayed {
             self.watch(host, epoll);
         }
         Ok(())
+    }
+
+    /// The requests about regions of processes of a far process's host.
+    pub(super) fn requests_to(
+        &mut self,
+        far: u32,
+        daemon: &mut DaemonSocket,
+    ) -> &mut RelayRequests {
+        let host = self.segment.far_record(far).host_number;
+        let link = self.links.entry(host).or_default();
+        if link.owner.replace(far).is_none() {
+            link.want(host, daemon);
+        }
+        &mut link.requests
+    }
+
+    /// Sends what waits for the relay of a far process's host, and sleeps until its connection is ready. False if there is
+    /// none.
+    pub(super) fn sleep_for_answers(
+        &mut self,
+        (far, longest): (u32, Duration),
+        daemon: &mut DaemonSocket,
+        epoll: &OwnedFd,
+    ) -> bool {
+        let host = self.segment.far_record(far).host_number;
+        self.tend(daemon, epoll);
+        let link = self.links.get(&host).filter(|link| link.awaits_answers());
+        let Some(stream) = link.and_then(|link| link.stream.as_ref()) else { return false };
+        let mut wanted = PollFlags::IN;
+        wanted.set(PollFlags::OUT, stream.unsent() > 0);
+        let mut sockets = [PollFd::new(stream, wanted)];
+        let longest = Timespec::try_from(longest).ok();
+        if poll(&mut sockets, longest.as_ref()).is_ok_and(|ready| ready > 0) {
+            self.ready(host, daemon, epoll);
+        }
+        true
     }
 
     /// Takes over a connection to the relay of a host.
@@ -241,18 +256,20 @@ impl Relayed {
         }
     }
 
-    /// No address leads to the relay of a host. The daemon tries it again for a while, and the arbiter decides then.
-    pub(super) fn refused(&self, host: u32, daemon: &mut DaemonSocket) {
-        let link = u16::try_from(host).ok().and_then(|host| self.links.get(&host));
-        if let Some(link) = link.filter(|link| link.stream.is_none() && !link.is_over) {
-            let (lane, errno) = (RELAY_LANE, libc::EHOSTUNREACH);
-            self.report(link, daemon, |far, incarnation| Handover::Broken {
-                far,
-                incarnation,
-                lane,
-                errno,
-            });
-        }
+    /// No address leads to the relay of a host. Where messages wait, or there was a connection before, the daemon tries it
+    /// again for a while, and the arbiter decides then.
+    pub(super) fn refused(&mut self, host: u32, daemon: &mut DaemonSocket) {
+        let Ok(host) = u16::try_from(host) else { return };
+        let link = self.links.get_mut(&host);
+        let Some(link) = link.filter(|link| link.stream.is_none() && !link.is_over) else { return };
+        link.is_refused = link.requests.is_new() && link.owner.is_some();
+        let (lane, errno) = (RELAY_LANE, libc::EHOSTUNREACH);
+        self.report(host, daemon, |far, incarnation| Handover::Broken {
+            far,
+            incarnation,
+            lane,
+            errno,
+        });
     }
 
     /// Ends the connections that have carried nothing for the limit, by a time.
@@ -264,6 +281,9 @@ impl Relayed {
     ) {
         for host in self.links.keys().copied().collect::<Vec<_>>() {
             let Some(link) = self.links.get_mut(&host) else { continue };
+            if std::mem::take(&mut link.is_refused) {
+                link.want(host, daemon);
+            }
             let Some(stream) = &mut link.stream else { continue };
             let Err(end) = stream.look_at_silence(now, limit) else { continue };
             self.end(host, &end, daemon, epoll);
@@ -274,7 +294,7 @@ impl Relayed {
     pub(super) fn describe_silences(&self, tell: &mut dyn FnMut(LaneRecord)) {
         for link in self.links.values() {
             let silence = link.stream.as_ref().and_then(RelayStream::silence);
-            let far = link.users.iter().find(|far| !self.is_gone(**far));
+            let far = link.users().find(|far| !self.is_gone(*far));
             let (Some((unsent_bytes, since)), Some(far)) = (silence, far) else { continue };
             let since_ns = since.as_nanos() as u64;
             let peer = self.first_far + far;
@@ -284,13 +304,9 @@ impl Relayed {
     }
 
     /// Tells the daemon that a connection is missing. Another one, or a word, explains it.
-    fn report(
-        &self,
-        link: &Link,
-        daemon: &mut DaemonSocket,
-        report: impl Fn(u32, u32) -> Handover,
-    ) {
-        for &far in link.users.iter().filter(|far| !self.is_gone(**far)) {
+    fn report(&self, host: u16, daemon: &mut DaemonSocket, report: impl Fn(u32, u32) -> Handover) {
+        let users = self.links.get(&host).into_iter().flat_map(Link::users);
+        for far in users.filter(|far| !self.is_gone(*far)) {
             daemon.say(report(far, self.segment.far_record(far).process.incarnation));
         }
     }
@@ -299,13 +315,29 @@ impl Relayed {
         self.segment.far_record(far).state.is_gone()
     }
 
-    /// Goes on with a connection whose socket is ready.
-    pub(super) fn ready(&mut self, host: u16, daemon: &mut DaemonSocket, epoll: &OwnedFd) {
+    /// Goes on with a connection whose socket is ready. Returns whether answers about regions have come.
+    pub(super) fn ready(&mut self, host: u16, daemon: &mut DaemonSocket, epoll: &OwnedFd) -> bool {
+        let answered = |all: &Self| all.links.get(&host).map(|link| link.requests.answered());
+        let before = answered(self);
         if let Err(end) = self.read(host) {
             self.end(host, &end, daemon, epoll);
         }
         self.tend(daemon, epoll);
         self.watch(host, epoll);
+        answered(self) != before
+    }
+
+    /// Reads the connections that requests without an answer have gone over. Returns whether answers have come.
+    #[inline]
+    pub(super) fn read_answers(&mut self, daemon: &mut DaemonSocket, epoll: &OwnedFd) -> bool {
+        let awaited = |(host, link): (&u16, &Link)| link.awaits_answers().then_some(*host);
+        let mut after = 0;
+        let mut any = false;
+        while let Some(host) = self.links.range(after..).find_map(awaited) {
+            any |= self.ready(host, daemon, epoll);
+            after = host.saturating_add(1);
+        }
+        any
     }
 
     fn read(&mut self, host: u16) -> Result<(), RelayEnd> {
@@ -318,7 +350,8 @@ impl Relayed {
             while let Some((header, data)) = stream.first()? {
                 match header.kind {
                     Kind::RelayOpen if header == Header::RELAY_OPEN && !link.is_open => {
-                        (link.is_open, link.began_at) = (true, 0);
+                        (link.is_open, link.began_at) = (true, link.requests.answered());
+                        link.requests.connected(link.number);
                         let its = self.outgoing.iter_mut().filter(|(_, out)| out.host == host);
                         for (far, out) in its {
                             if self.segment.far_record(*far).state.is_gone() {
@@ -332,6 +365,7 @@ impl Relayed {
                             }
                         }
                     }
+                    Kind::RelayAnswer => link.requests.answer(&header, data)?,
                     Kind::Goodbye if link.has_left => link.is_left = true,
                     kind @ (Kind::Granted | Kind::Received) => {
                         let far = self.receivers.get(&(host, header.context));
@@ -359,7 +393,7 @@ impl Relayed {
         Ok(())
     }
 
-    /// Sends what waits: pieces that were lost with a connection, further pieces, and goodbyes behind them.
+    /// Sends what waits: pieces that were lost with a connection, further pieces, requests, and goodbyes behind them.
     pub(super) fn tend(&mut self, daemon: &mut DaemonSocket, epoll: &OwnedFd) {
         for far in std::mem::take(&mut self.unfinished) {
             let is_gone = self.is_gone(far);
@@ -393,9 +427,16 @@ impl Relayed {
             let Some(link) = self.links.get_mut(&host) else { continue };
             let Some(stream) = &mut link.stream else { continue };
             let mut result = Ok(());
-            if says_goodbye && link.is_open && !link.has_left {
+            while result.is_ok()
+                && stream.unsent() < UNSENT_MAX
+                && let Some((header, data)) = link.requests.next_to_send()
+            {
+                result = stream.push(header, data, &[]);
+            }
+            let is_behind = link.requests.has_waiting();
+            if says_goodbye && link.is_open && !link.has_left && !is_behind {
                 link.has_left = true;
-                result = stream.push(&Header::GOODBYE, &[], &[]);
+                result = result.and_then(|()| stream.push(&Header::GOODBYE, &[], &[]));
             }
             if let Err(end) = result.and_then(|()| stream.flush()) {
                 self.end(host, &end, daemon, epoll);
@@ -407,7 +448,9 @@ impl Relayed {
     /// Whether [`Relayed::tend`] may have something to do.
     #[inline]
     pub(super) fn needs_care(&self) -> bool {
-        !self.unfinished.is_empty() || self.has_left
+        !self.unfinished.is_empty()
+            || self.has_left
+            || self.links.values().any(|link| link.requests.has_waiting())
     }
 
     /// Watches the socket of a connection for what it now waits for.
@@ -436,6 +479,7 @@ impl Relayed {
             let _ = epoll::delete(epoll, &stream);
         }
         link.watched = EventFlags::empty();
+        link.requests.disconnected();
         if link.is_over || link.is_left {
             return;
         }
@@ -450,20 +494,21 @@ impl Relayed {
             RelayEnd::Broken(_) | RelayEnd::Keys(_) => (Box::new(broken(libc::EPROTO)), true),
             RelayEnd::Silent(silence) => {
                 let its = self.outgoing.values().filter(|out| out.host == host);
-                let has_more = its.into_iter().any(|out| !out.pair.may_change_path());
+                let has_more = link.requests.has_unanswered()
+                    || its.into_iter().any(|out| !out.pair.may_change_path());
                 let is_hopeless = link.barren.count(link.began_at, has_more);
                 let silence = LaneSilence { is_hopeless, ..*silence };
                 (Box::new(move |far, _| Handover::Silent { far, lane, silence }), is_hopeless)
             }
         };
         link.is_over = is_over;
-        let Some(link) = self.links.get(&host) else { return };
-        self.report(link, daemon, report);
-        if link.users.iter().all(|far| self.is_gone(*far)) {
-            self.links.remove(&host); // the next message asks for another one
-        } else if !is_over {
-            let (slot, incarnation) = (self.slot, self.incarnation);
-            daemon.say(Handover::Relay { slot, incarnation, host: host.into() });
+        self.report(host, daemon, report);
+        let Some(link) = self.links.get_mut(&host) else { return };
+        if link.users().any(|far| !self.segment.far_record(far).state.is_gone()) {
+            link.want(host, daemon);
+        } else {
+            // The next message or request asks for another one.
+            *link = Link { requests: std::mem::take(&mut link.requests), ..Link::default() };
         }
     }
 
@@ -625,6 +670,26 @@ impl Relayed {
     }
 }
 
+impl Link {
+    /// Asks the daemon for a connection, if there is none and may be one.
+    fn want(&mut self, host: u16, daemon: &mut DaemonSocket) {
+        if self.stream.is_none() && !self.is_over {
+            daemon.say(Handover::Relay { host: host.into() });
+        }
+    }
+
+    fn awaits_answers(&self) -> bool {
+        self.is_open && self.requests.has_unanswered()
+    }
+
+    /// The far processes for which a connection must not be missing. A process may ask in vain about a region, if there
+    /// never was a connection.
+    fn users(&self) -> impl Iterator<Item = u32> {
+        let owner = self.owner.filter(|_| !self.requests.is_new());
+        self.users.iter().copied().chain(owner)
+    }
+}
+
 /// The key of a host's connection in events, which no far process has.
 pub(super) fn key(host: u16) -> u64 {
     1 << 32 | u64::from(host)
@@ -633,94 +698,6 @@ pub(super) fn key(host: u16) -> u64 {
 /// The host of a connection with this key.
 pub(super) fn host_of(key: u64) -> Option<u16> {
     (key >> 32 == 1).then_some(key as u16)
-}
-
-impl Outgoing {
-    fn new(process: FarProcess, (host, connection): (u16, u32), window: u64) -> Self {
-        let mut pair = Pair::new(window + RELAYED_URGENT_MORE);
-        // It is the first.
-        let _ = pair.open(connection);
-        Self { process, host, pair, sequence: 0, rest: None }
-    }
-
-    /// Whether the receiver has granted a further piece of a class.
-    fn is_granted(&self, class: Class) -> bool {
-        let beside = if class == Class::Urgent { 0 } else { RELAYED_URGENT_MORE };
-        self.pair.ahead() > beside
-    }
-
-    /// Nobody needs the pieces any more: the receiver is gone.
-    fn drop_all(&mut self) {
-        (self.pair, self.rest) = (Pair::at(self.pair.pushed(), 0), None);
-    }
-
-    /// Appends pieces again that the relay does not have.
-    fn push_again(&mut self, stream: &mut RelayStream) -> Result<(), RelayEnd> {
-        while self.pair.is_behind() && stream.unsent() < UNSENT_MAX && self.push_next(stream)? {}
-        Ok(())
-    }
-
-    /// Appends the next piece; false if there is none.
-    fn push_next(&mut self, stream: &mut RelayStream) -> Result<bool, RelayEnd> {
-        let Some((position, piece)) = self.pair.next_to_send() else { return Ok(false) };
-        let frame = Header { sequence: position as u16, ..piece.frame };
-        stream.push(&frame, &piece.data, &[])?;
-        Ok(true)
-    }
-
-    /// Appends a piece that is granted, behind all others.
-    fn push(
-        &mut self,
-        stream: &mut RelayStream,
-        header: &Header,
-        piece: &[u8],
-    ) -> Result<(), RelayEnd> {
-        let message = Header { sequence: self.sequence, ..*header };
-        let receiver = (self.process.slot, self.process.incarnation);
-        let frame = RelayedPiece::frame(header.class, piece.len(), receiver);
-        let data = [&message.encode()[..], piece].concat();
-        let _ = self.pair.push(KeptPiece { frame, data }, 0);
-        if header.class != Class::Urgent {
-            self.sequence = self.sequence.wrapping_add(1);
-        }
-        self.push_next(stream).map(drop)
-    }
-
-    /// Appends further pieces of the message that is not sent to its end, as far as they are granted.
-    fn push_rest(&mut self, stream: &mut RelayStream, piece_max: usize) -> Result<(), RelayEnd> {
-        if self.pair.is_behind() {
-            return Ok(());
-        }
-        let Some(mut rest) = self.rest.take() else { return Ok(()) };
-        while self.is_granted(rest.header.class)
-            && rest.at < rest.data.len()
-            && stream.unsent() < UNSENT_MAX
-        {
-            let end = rest.data.len().min(rest.at + piece_max);
-            let pushed = self.push(stream, &rest.header, &rest.data[rest.at..end]);
-            rest.at = end;
-            if pushed.is_err() {
-                self.rest = Some(rest);
-                return pushed;
-            }
-        }
-        if rest.at < rest.data.len() {
-            self.rest = Some(rest);
-        }
-        Ok(())
-    }
-
-    /// Takes the relay's word how many pieces came, and how far this process may send.
-    fn hear(&mut self, received: u64, granted: u64) -> Result<(), BrokenPeer> {
-        let told = self.pair.told(self.pair.lane(), Positions { received, granted });
-        told.map(drop).map_err(|_| BrokenPeer::Form)
-    }
-
-    /// Takes a grant. A receiver grants a window beyond what it has taken, and the relay may have more.
-    fn hear_grant(&mut self, position: u64, window: u64) -> Result<(), BrokenPeer> {
-        let taken = position.saturating_sub(window).max(self.pair.received_there());
-        self.hear(taken, position.saturating_add(RELAYED_URGENT_MORE))
-    }
 }
 
 impl Incoming {
