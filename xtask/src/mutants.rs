@@ -32,6 +32,9 @@ const ARBITER: &str = "crates/protocols/src/hosts/arbiter.rs";
 const FOLLOWER: &str = "crates/protocols/src/hosts/follower.rs";
 const DIALLING: &str = "crates/protocols/src/hosts/dialling.rs";
 const PAIR: &str = "crates/channel/src/pair.rs";
+const RELAY_REQUESTS: &str = "crates/channel/src/relay_requests.rs";
+const RELAYED: &str = "crates/transports/src/lanes/relayed/outgoing.rs";
+const LINK: &str = "crates/daemon/src/link.rs";
 const SILENCE: &str = "crates/channel/src/silence.rs";
 const GRANTS: &str = "crates/channel/src/grants.rs";
 const CREDIT: &str = "crates/channel/src/credit.rs";
@@ -130,7 +133,7 @@ const MUTANTS: &[Mutant] = &[
         file: FOLLOWER,
         line: "while let Some(content) = self.ahead.remove(&(self.applied + 1)) {",
         changed: "while let Some((_, content)) = self.ahead.pop_first() {",
-        test: "groups units: hosts::follower",
+        test: "protocols units: hosts::follower",
     },
     Mutant {
         breaks: "words have one order (a repetition)",
@@ -240,8 +243,8 @@ const MUTANTS: &[Mutant] = &[
     Mutant {
         breaks: "a pair keeps at most 256 KiB",
         file: PAIR,
-        line: "if self.kept_bytes + keeps > KEPT_MAX {",
-        changed: "if self.kept_bytes > KEPT_MAX {",
+        line: "if self.kept_bytes + keeps > self.room {",
+        changed: "if self.kept_bytes > self.room {",
         test: "pairs::",
     },
     Mutant {
@@ -250,6 +253,41 @@ const MUTANTS: &[Mutant] = &[
         line: "        self.kept.is_empty()",
         changed: "        self.sent == self.pushed",
         test: "pairs::",
+    },
+    Mutant {
+        breaks: "a grant is no receipt of relayed messages",
+        file: PAIR,
+        line: "for _ in before..positions.received {",
+        changed: "for _ in before..positions.granted.min(self.sent) {",
+        test: "carried::relayed",
+    },
+    Mutant {
+        breaks: "a trunk's content never waits",
+        file: PAIR,
+        line: "Self::with_limits(0, u64::MAX, usize::MAX)",
+        changed: "Self::with_limits(0, AHEAD_MAX, usize::MAX)",
+        test: "carried::contents",
+    },
+    Mutant {
+        breaks: "a piece is kept until its receiver has taken it",
+        file: RELAYED,
+        line: "self.hear(taken, position.saturating_add(RELAYED_URGENT_MORE))",
+        changed: "self.hear(position, position.saturating_add(RELAYED_URGENT_MORE))",
+        test: "daemon units: resuming::a_relayed_direction",
+    },
+    Mutant {
+        breaks: "a receipt may be older than one that came over the trunk before",
+        file: LINK,
+        line: "let received = received.max(stream.received_there());",
+        changed: "let received = received.max(0);",
+        test: "daemon units: a_renewed_trunk",
+    },
+    Mutant {
+        breaks: "a request goes again until its answer has come",
+        file: RELAY_REQUESTS,
+        line: "        self.received(self.answered());",
+        changed: "        self.received(self.pair.pushed());",
+        test: "channel units: requests_without_an_answer",
     },
     Mutant {
         breaks: "a connection that carries nothing is given up in time",

@@ -26,6 +26,7 @@
 //! | [`incast`] | the wish for many-to-one steps, and the trial runs of its calibration |
 //! | [`pair`] | the positions of two processes on different hosts |
 //! | [`recorder`] | another channel with counts of its messages |
+//! | [`relay_requests`] | requests about regions of another host |
 //! | [`silence`] | how long a connection has carried nothing |
 //! | [`tokens`] | tokens for the fixed buffers of a receiver |
 
@@ -39,6 +40,7 @@ pub mod incast;
 pub mod loopback;
 pub mod pair;
 pub mod recorder;
+pub mod relay_requests;
 pub mod silence;
 pub mod tokens;
 
@@ -48,6 +50,8 @@ use std::time::Duration;
 use landeck_memory::{Buffer, Bytes, LaneRecord, Segment};
 use landeck_wire::way::MessageWay;
 use landeck_wire::{Class, Header};
+
+use relay_requests::RelayRequests;
 
 /// A process in an endpoint's tables: a slot of the home segment, or the number of its slots plus the place of a record
 /// in its far table. Numbers behind these are for processes of other jobs that have no slot yet.
@@ -332,6 +336,19 @@ pub trait Channel: Send {
     /// that loses nothing has none.
     fn take_disorder(&mut self, _peer: Peer) -> u64 {
         0
+    }
+
+    /// The requests to the relay of a peer's host about regions, for a caller that asks about one of this peer. What it asks
+    /// goes with the next poll, which also brings answers. `None` if there is no relay, or this process has left.
+    fn relay_requests(&mut self, _owner: Peer) -> Option<&mut RelayRequests> {
+        None
+    }
+
+    /// Sends the requests about a peer's regions and sleeps, for so long at most, until their connection is ready. Nothing else
+    /// wakes this process meanwhile, and an answer does so sooner than over [`Channel::wake_descriptors`]. False if there
+    /// is no connection.
+    fn sleep_for_answers(&mut self, _owner: Peer, _longest: Duration) -> bool {
+        false
     }
 
     /// Whether bytes wait in the channel for the network to accept them. After [`Channel::leave`], also whether some

@@ -1,4 +1,4 @@
-//! The positions of a pair of processes on different hosts.
+//! The positions of a pair of ends on different hosts.
 //!
 //! Each direction has two positions, counted in whole frames: *granted*, up to which the sender may send, and
 //! *received*. Both have 64 bits. A frame's header has the low 16 bits of its position.
@@ -6,6 +6,9 @@
 //! A grant is not a receipt. An eager frame is kept until it is received, because the sender's memory was reused at
 //! once. So a lane that breaks loses nothing: each side of the next lane says *received*, and the other goes on from
 //! there. A lane with a lower number is refused. A pair changes its path only when everything sent is received.
+//!
+//! Three uses have this rule. The ends of a lane are two processes. A process and a relay are the ends of relayed
+//! messages to one receiver. Two daemons are the ends of the contents of trunks, which have no limits here.
 //!
 //! The pair holds frames as a type parameter, so that a channel keeps bytes or references, and the simulator numbers.
 
@@ -72,6 +75,8 @@ pub struct Pair<F> {
     /// The frames from *received there* to *pushed*, with the bytes that each keeps.
     kept: VecDeque<(F, usize)>,
     kept_bytes: usize,
+    /// The most bytes that are kept.
+    room: usize,
     /// The position up to which this side has received.
     received: u64,
     /// The position up to which the other side may send.
@@ -98,7 +103,16 @@ impl<F> Pair<F> {
     /// Creates a pair both of whose directions are at this position.
     #[must_use]
     pub fn at(position: u64, grant: u64) -> Self {
-        let granted = position + grant.min(AHEAD_MAX);
+        Self::with_limits(position, position + grant.min(AHEAD_MAX), KEPT_MAX)
+    }
+
+    /// Creates a pair whose frames need no grant, and keep as many bytes as they have.
+    #[must_use]
+    pub fn unlimited() -> Self {
+        Self::with_limits(0, u64::MAX, usize::MAX)
+    }
+
+    const fn with_limits(position: u64, granted: u64, room: usize) -> Self {
         Self {
             lane: 0,
             path: Path::None,
@@ -108,13 +122,14 @@ impl<F> Pair<F> {
             granted,
             kept: VecDeque::new(),
             kept_bytes: 0,
+            room,
             received: position,
             granted_there: granted,
         }
     }
 
     /// Accepts a frame for sending, and returns its position. `keeps` is the number of bytes that are copied until the
-    /// frame is received; it is 0 if they stay in the sender's memory.
+    /// frame is received. It is 0 if they stay in the sender's memory, or if grants alone bound them.
     ///
     /// # Errors
     /// [`PushError`] with the frame, if it has to wait.
@@ -122,7 +137,7 @@ impl<F> Pair<F> {
         if self.pushed >= self.granted {
             return Err(PushError::NoGrant(frame));
         }
-        if self.kept_bytes + keeps > KEPT_MAX {
+        if self.kept_bytes + keeps > self.room {
             return Err(PushError::KeptFull(frame));
         }
         let position = self.pushed;
@@ -132,8 +147,8 @@ impl<F> Pair<F> {
         Ok(position)
     }
 
-    /// The next frame for the path, with the low 16 bits of its position.
-    pub fn next_to_send(&mut self) -> Option<(u16, &F)> {
+    /// The next frame for the path, with its position.
+    pub fn next_to_send(&mut self) -> Option<(u64, &F)> {
         if self.path != Path::Open || self.sent >= self.pushed {
             return None;
         }
@@ -141,7 +156,7 @@ impl<F> Pair<F> {
         let place = (position - self.received_there()) as usize;
         self.sent += 1;
         self.sent_most = self.sent_most.max(self.sent);
-        self.kept.get(place).map(|(frame, _)| (position as u16, frame))
+        self.kept.get(place).map(|(frame, _)| (position, frame))
     }
 
     /// Takes a lane that has just been opened or accepted. Returns the positions to tell the other side on it first; the
@@ -195,8 +210,15 @@ impl<F> Pair<F> {
     /// # Errors
     /// [`LaneError`] if the lane is not the newest one, or if the frame does not follow the last one.
     pub fn arrive(&mut self, lane: u32, low: u16) -> Result<u64, LaneError> {
+        self.arrive_at(lane, full_position(low, self.received))
+    }
+
+    /// Takes a frame with this position from the lane, as [`Pair::arrive`] does.
+    ///
+    /// # Errors
+    /// [`LaneError`], as [`Pair::arrive`].
+    pub fn arrive_at(&mut self, lane: u32, found: u64) -> Result<u64, LaneError> {
         self.check_lane(lane)?;
-        let found = full_position(low, self.received);
         if found != self.received || found >= self.granted_there {
             return Err(LaneError::Position { expected: self.received, found });
         }
@@ -246,16 +268,28 @@ impl<F> Pair<F> {
         self.pushed
     }
 
+    /// How many further frames are granted.
+    #[must_use]
+    pub const fn ahead(&self) -> u64 {
+        self.granted.saturating_sub(self.pushed)
+    }
+
     /// Whether a further frame that keeps so many bytes is accepted.
     #[must_use]
     pub const fn has_room(&self, keeps: usize) -> bool {
-        self.pushed < self.granted && self.kept_bytes + keeps <= KEPT_MAX
+        self.pushed < self.granted && self.kept_bytes + keeps <= self.room
     }
 
     /// Whether frames wait to go onto the path, or for the other side's word where to go on.
     #[must_use]
     pub fn is_behind(&self) -> bool {
         self.path != Path::Open || self.sent < self.pushed
+    }
+
+    /// Whether a lane is open on which the other side has still to say where to go on.
+    #[must_use]
+    pub fn is_opening(&self) -> bool {
+        self.path == Path::Opening
     }
 
     /// The frames that [`Pair::next_to_send`] would give now, one after the other.
@@ -330,7 +364,7 @@ mod tests {
         assert_eq!(a.push(4, 100), Err(PushError::NoGrant(4)));
         let sent: Vec<_> =
             std::iter::from_fn(|| a.next_to_send().map(|(low, frame)| (low, *frame))).collect();
-        assert_eq!(sent, [(65_534, 0), (65_535, 1), (0, 2), (1, 3)]);
+        assert_eq!(sent, [(65_534, 0), (65_535, 1), (65_536, 2), (65_537, 3)]);
         assert_eq!((b.arrive(1, 65_534), b.arrive(1, 65_535)), (Ok(65_534), Ok(65_535)));
         assert!(matches!(b.arrive(1, 1), Err(LaneError::Position { .. })), "a gap");
         assert!(matches!(b.arrive(1, 65_535), Err(LaneError::Position { .. })), "twice");
@@ -338,7 +372,7 @@ mod tests {
         assert_eq!(a.next_to_send(), None);
         reopen(&mut a, &mut b, 3);
         assert_eq!(a.kept_bytes(), 200);
-        assert_eq!(a.next_to_send(), Some((0, &2)));
+        assert_eq!(a.next_to_send(), Some((65_536, &2)));
         assert_eq!(b.arrive(1, 0), Err(LaneError::Old { lane: 1, newest: 3 }));
         assert_eq!(b.arrive(3, 0), Ok(65_536));
         assert_eq!(b.open(2), Err(LaneError::Old { lane: 2, newest: 3 }));
@@ -357,6 +391,19 @@ mod tests {
         a.told(2, b.positions()).expect("a position");
         assert_eq!(a.waiting().collect::<String>(), "x");
         assert!(a.has_room(KEPT_MAX - 1) && !a.has_room(KEPT_MAX));
+    }
+
+    #[test]
+    fn a_pair_without_limits_accepts_everything() {
+        let (mut a, mut b) = (Pair::unlimited(), Pair::<()>::unlimited());
+        let _ = (a.open(1), b.open(1));
+        for frame in 0..2 * AHEAD_MAX {
+            assert_eq!(a.push(frame, KEPT_MAX), Ok(frame));
+            let (position, _) = a.next_to_send().expect("the lane is open");
+            assert_eq!(b.arrive_at(1, position), Ok(frame));
+        }
+        assert_eq!(a.told(1, b.positions()), Ok(2 * AHEAD_MAX));
+        assert!(a.may_change_path() && a.has_room(usize::MAX));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! All numbers are little-endian. The content of the classes that must not be lost begins with their number in the
-//! stream of the two daemons that the trunk connects ([`crate::stream`]).
+//! stream of the two daemons that the trunk connects ([`landeck_channel::pair`]).
 
 use landeck_wire::HostNumber;
 

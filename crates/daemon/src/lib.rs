@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `run`, `context`, `hub` | the loop, what it offers to jobs, and the state behind that |
 //! | `listener`, `places`, `refusals`, `dial` | connections that come, and those that go out |
-//! | `trunk`, `link`, `stream`, `envelope`, `trunks` | the connections of daemons, and what travels in them |
+//! | `trunk`, `link`, `envelope`, `trunks` | the connections of daemons, and what travels in them |
 //! | `members`, `parts` | words, and the far records that they change |
 //! | `heartbeats`, `watch` | who is silent, and since when |
 //! | `lanes`, `process_socket` | the connections of processes |
@@ -72,7 +72,6 @@ mod refusals;
 mod relay;
 mod run;
 mod stack_searches;
-mod stream;
 mod trunk;
 mod trunks;
 mod watch;

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::time::Duration;
 
+use landeck_channel::pair::{Pair, Positions};
 use landeck_trust::{cipher_here, common_cipher};
 use landeck_wire::HostNumber;
 use landeck_wire::handover::Cipher;
@@ -12,7 +13,6 @@ use landeck_wire::word::HostEntry;
 
 use crate::addresses::in_order;
 use crate::envelope::{Envelope, EnvelopeClass};
-use crate::stream::{Numbered, ReceivingEnd, SendingEnd};
 use crate::trunk::{Receipt, Trunk};
 
 /// The unconfirmed bytes of one stream above which the other side counts as broken.
@@ -92,10 +92,13 @@ pub(crate) struct Link {
     down_since: Duration,
     /// Whether a trunk was ever open.
     was_up: bool,
-    control: SendingEnd<Parcel>,
-    bulk: SendingEnd<Parcel>,
-    control_in: ReceivingEnd,
-    bulk_in: ReceivingEnd,
+    /// The numbered streams of contents. Each outlives the trunks, which are its lanes.
+    control: Pair<Parcel>,
+    bulk: Pair<Parcel>,
+    /// The number of trunks that have carried the streams.
+    trunks: u32,
+    /// How much of both streams the last receipt has confirmed.
+    confirmed: [u64; 2],
     generation: u32,
     /// The faster cipher of both processors.
     cipher: Cipher,
@@ -128,10 +131,10 @@ impl Link {
             given_up_at: None,
             down_since: now,
             was_up: false,
-            control: SendingEnd::new(),
-            bulk: SendingEnd::new(),
-            control_in: ReceivingEnd::default(),
-            bulk_in: ReceivingEnd::default(),
+            control: Pair::unlimited(),
+            bulk: Pair::unlimited(),
+            trunks: 0,
+            confirmed: [0; 2],
             generation: 0,
             cipher: Cipher::ChaCha20Poly1305,
             secrets: VecDeque::new(),
@@ -244,9 +247,13 @@ impl Link {
 
     /// The state of both streams as this side has received them, to begin a trunk with.
     pub(crate) fn receipt(&self) -> Receipt {
-        let (control, bulk) = (self.control_in.received(), self.bulk_in.received());
+        let [control, bulk] = self.received();
         let has_aes = cipher_here() == Cipher::Aes256Gcm;
         Receipt { control, bulk, generation: self.generation + 1, has_aes }
+    }
+
+    fn received(&self) -> [u64; 2] {
+        [&self.control, &self.bulk].map(|stream| stream.positions().received)
     }
 
     /// Decides which trunk stays when another one is open: `Some` is the token of the one that must go.
@@ -267,7 +274,9 @@ impl Link {
         secret: [u8; 32],
         now: Duration,
     ) -> bool {
-        if !self.control.resume(theirs.control) || !self.bulk.resume(theirs.bulk) {
+        self.trunks += 1;
+        let is_new = |stream: &mut Pair<Parcel>| stream.open(self.trunks).is_ok();
+        if ![&mut self.control, &mut self.bulk].into_iter().all(is_new) || !self.confirm(theirs) {
             return false;
         }
         // Of two trunks that were opened at about the same time, both may have one generation. The one that stays counts.
@@ -294,6 +303,8 @@ impl Link {
         if was_used {
             self.carrier = None;
             self.down_since = now;
+            self.control.close(self.trunks);
+            self.bulk.close(self.trunks);
         }
         was_used
     }
@@ -321,37 +332,40 @@ impl Link {
             EnvelopeClass::Bulk => &mut self.bulk,
             _ => &mut self.control,
         };
-        stream.push(parcel, bytes);
-        stream.bytes() <= UNCONFIRMED_BYTES_MAX
+        stream.push(parcel, bytes).is_ok() && stream.kept_bytes() <= UNCONFIRMED_BYTES_MAX
     }
 
     /// The bytes of bulk that the other side has not confirmed.
     #[cfg(test)]
     pub(crate) const fn unsent_bulk(&self) -> usize {
-        self.bulk.bytes()
+        self.bulk.kept_bytes()
     }
 
-    /// Fills the trunk in use with contents: control first.
+    /// The next content for the trunk in use, with its number: control first.
+    fn next_to_send(&mut self) -> Option<(u64, &Parcel)> {
+        let next = self.control.next_to_send().or_else(|| self.bulk.next_to_send());
+        next.map(|(position, parcel)| (position + 1, parcel))
+    }
+
+    /// Fills the trunk in use with contents.
     pub(crate) fn fill(&mut self, trunk: &mut Trunk) {
         while trunk.has_room() {
-            let Some((number, parcel)) = self.control.take().or_else(|| self.bulk.take()) else {
-                break;
-            };
+            let Some((number, parcel)) = self.next_to_send() else { break };
             let number = number.to_le_bytes();
-            let Parcel { source, destination, class, hops, content } = parcel;
+            let Parcel { source, destination, class, hops, ref content } = *parcel;
             let length = (number.len() + content.len()) as u32;
-            trunk.put(&Envelope { source, destination, class, hops, length }, &[&number, &content]);
+            trunk.put(&Envelope { source, destination, class, hops, length }, &[&number, content]);
         }
     }
 
     /// Whether the other side has not confirmed everything.
-    pub(crate) const fn has_unconfirmed(&self) -> bool {
-        self.control.bytes() + self.bulk.bytes() > 0
+    pub(crate) fn has_unconfirmed(&self) -> bool {
+        !self.control.may_change_path() || !self.bulk.may_change_path()
     }
 
     /// Whether contents wait for the trunk.
     pub(crate) fn has_more(&self) -> bool {
-        self.control.has_more() || self.bulk.has_more()
+        [&self.control, &self.bulk].into_iter().any(|stream| stream.waiting().next().is_some())
     }
 
     /// Takes a numbered content off a trunk: returns where it begins, or `None` if it came before.
@@ -364,30 +378,35 @@ impl Link {
         content: &[u8],
     ) -> Result<Option<usize>, ()> {
         let number = content.first_chunk().map(|bytes| u64::from_le_bytes(*bytes)).ok_or(())?;
-        let end = match class {
-            EnvelopeClass::Bulk => &mut self.bulk_in,
-            _ => &mut self.control_in,
+        let position = number.checked_sub(1).ok_or(())?;
+        let stream = match class {
+            EnvelopeClass::Bulk => &mut self.bulk,
+            _ => &mut self.control,
         };
-        match end.receive(number) {
-            Numbered::Next => Ok(Some(size_of::<u64>())),
-            Numbered::Repeated => Ok(None),
-            Numbered::Gap => Err(()),
+        // The trunk before was read until this one was open, behind the receipt that it began with.
+        if position < stream.positions().received {
+            return Ok(None);
         }
+        let arrived = stream.arrive_at(stream.lane(), position);
+        arrived.map(|_| Some(size_of::<u64>())).map_err(drop)
     }
 
     /// The receipt that is due, if contents have come since the last one.
     pub(crate) fn due_receipt(&mut self) -> Option<Receipt> {
-        let is_new = [
-            self.control_in.take_unconfirmed().is_some(),
-            self.bulk_in.take_unconfirmed().is_some(),
-        ];
-        is_new.contains(&true).then(|| self.receipt())
+        let received = self.received();
+        let before = std::mem::replace(&mut self.confirmed, received);
+        (received != before).then(|| self.receipt())
     }
 
     /// Takes a receipt. `false` if it claims what was never sent.
     #[must_use]
     pub(crate) fn confirm(&mut self, receipt: Receipt) -> bool {
-        self.control.confirm(receipt.control) && self.bulk.confirm(receipt.bulk)
+        let streams = [(&mut self.control, receipt.control), (&mut self.bulk, receipt.bulk)];
+        streams.into_iter().all(|(stream, received)| {
+            // A receipt may be older than one that came over the trunk before.
+            let received = received.max(stream.received_there());
+            stream.told(stream.lane(), Positions { received, granted: u64::MAX }).is_ok()
+        })
     }
 }
 
@@ -496,6 +515,7 @@ mod tests {
     #[test]
     fn numbered_contents_come_once() {
         let mut link = link(&[]);
+        assert!(link.carry((7, HostNumber(0)), ZERO, [1; 32], at(0)));
         let content = |number: u64| [&number.to_le_bytes()[..], b"x"].concat();
         assert_eq!(link.receive(EnvelopeClass::Job, &content(1)), Ok(Some(8)));
         assert_eq!(link.receive(EnvelopeClass::Job, &content(1)), Ok(None));
@@ -507,5 +527,45 @@ mod tests {
         assert_eq!((due.control, due.bulk), (2, 1));
         assert_eq!(link.due_receipt(), None);
         assert!(!link.confirm(Receipt { control: 1, ..ZERO }), "nothing was sent");
+    }
+
+    #[test]
+    fn a_renewed_trunk_sends_again_what_was_not_received() {
+        let (mut one, mut other) = (link(&[]), link(&[]));
+        let carry = |one: &mut Link, other: &mut Link, token| {
+            let receipts = [one.receipt(), other.receipt()];
+            assert!(one.carry((token, HostNumber(0)), receipts[1], [1; 32], at(0)));
+            assert!(other.carry((token, HostNumber(0)), receipts[0], [1; 32], at(0)));
+        };
+        carry(&mut one, &mut other, 7);
+        for content in 1..=5 {
+            let [source, destination] = [0, 1].map(HostNumber);
+            let content: Rc<[u8]> = Rc::new([content; 10]);
+            let class = EnvelopeClass::Job;
+            assert!(one.push(Parcel { source, destination, class, hops: 0, content }));
+        }
+        let mut came = Vec::new();
+        let mut pass = |one: &mut Link, other: &mut Link, most| {
+            for _ in 0..most {
+                let Some((number, parcel)) = one.next_to_send() else { break };
+                let content = [&number.to_le_bytes()[..], &parcel.content].concat();
+                if other.receive(parcel.class, &content) == Ok(Some(8)) {
+                    came.push(content[8]);
+                }
+            }
+        };
+        pass(&mut one, &mut other, 2);
+        // The next trunk begins, and a content and its receipt still come over this one. A fourth content is lost.
+        let begun_at = other.receipt();
+        pass(&mut one, &mut other, 1);
+        assert!(one.confirm(other.receipt()));
+        one.next_to_send().unwrap();
+        assert!(one.dropped(7, at(1)) && other.dropped(7, at(1)));
+        assert!(!one.has_more() && one.has_unconfirmed());
+        assert!(one.carry((8, HostNumber(0)), begun_at, [1; 32], at(2)), "an older receipt");
+        assert!(other.carry((8, HostNumber(0)), ZERO, [1; 32], at(2)));
+        pass(&mut one, &mut other, 9);
+        assert_eq!(came, [1, 2, 3, 4, 5]);
+        assert!(one.confirm(other.due_receipt().unwrap()) && !one.has_unconfirmed());
     }
 }

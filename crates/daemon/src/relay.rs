@@ -21,9 +21,7 @@ use landeck_objects::region::{AccessError, RegionPlace, RegionView};
 use landeck_transports::lanes::relay::{RelayEnd, RelayStream};
 use landeck_transports::lanes::silence::may_be_of_long_packets;
 use landeck_wire::handover::LaneKeys;
-use landeck_wire::relay::{
-    RELAY_PART_BYTES, RelayOpening, RelayOperation, RelayOutcome, RelayRequest,
-};
+use landeck_wire::relay::{RELAY_PART_BYTES, RelayOperation, RelayOutcome, RelayRequest};
 use landeck_wire::{Header, HostNumber, Kind, ProcessId, SegmentId};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
@@ -194,8 +192,6 @@ struct Worker {
 struct Client {
     stream: RelayStream,
     connection: Connection,
-    /// The session of its requests about regions.
-    session: Option<u64>,
     /// The region that it used last.
     view: Option<(RegionPlace, RegionView)>,
     watched: EventFlags,
@@ -365,11 +361,10 @@ impl Worker {
         let (token, watched) = (self.last, EventFlags::IN);
         if epoll::add(&self.epoll, &stream, EventData::new_u64(token), watched).is_ok() {
             let connection = Connection { token, process, far, segment, host, number };
-            let (session, view, answer, ends_at) = (None, None, Vec::new(), None);
+            let (view, answer, ends_at) = (None, Vec::new(), None);
             let client = Client {
                 stream,
                 connection,
-                session,
                 view,
                 watched,
                 answer,
@@ -449,9 +444,9 @@ impl Client {
                 lasting.take((process, token), &header, data)?;
                 self.stream.consume();
             }
-            Kind::RelayOpen => {
+            Kind::RelayOpen if header == Header::RELAY_OPEN => {
                 self.stream.consume();
-                self.open(lasting, &header)?;
+                self.open(lasting)?;
             }
             Kind::Goodbye if header == Header::GOODBYE => {
                 lasting.take_goodbye(process, token)?;
@@ -463,32 +458,22 @@ impl Client {
         Ok(true)
     }
 
-    /// Opens the connection for messages, or for requests about regions.
-    fn open(&mut self, lasting: &mut Lasting, header: &Header) -> Result<(), RelayEnd> {
-        if self.session.is_some() {
-            return Err(BrokenPeer::Form.into());
+    /// Opens the connection.
+    fn open(&mut self, lasting: &mut Lasting) -> Result<(), RelayEnd> {
+        for (frame, data) in lasting.open_source(&self.connection)? {
+            self.stream.push(&frame, &data, &[])?;
         }
-        if *header == Header::RELAY_OPEN {
-            for (frame, data) in lasting.open_source(&self.connection)? {
-                self.stream.push(&frame, &data, &[])?;
-            }
-            return Ok(());
-        }
-        let opening = RelayOpening::from_header(header).ok_or(BrokenPeer::Form)?;
-        let answer = lasting.open_session(&self.connection, opening)?;
-        self.session = Some(opening.session);
-        self.stream.push(&answer, &[], &[])
+        Ok(())
     }
 
     /// Answers the first request. One that was done before is not done again, unless it reads.
     fn answer_request(&mut self, lasting: &mut Lasting) -> Result<(), RelayEnd> {
         let Connection { token, process, far, ref segment, .. } = self.connection;
-        let session = self.session.and_then(|session| lasting.session(process, session, token));
-        let session = session.ok_or(BrokenPeer::Form)?;
+        let requests = lasting.requests((process, token)).ok_or(BrokenPeer::Form)?;
         self.answer.clear();
         let Some((header, data)) = self.stream.first()? else { return Ok(()) };
         let number = header.context;
-        let before = session.answered(number)?;
+        let before = requests.answered(number)?;
         let request = RelayRequest::decode(&header, data);
         let reads =
             request.is_some_and(|(it, _)| matches!(it.operation, RelayOperation::Get { .. }));
@@ -502,12 +487,12 @@ impl Client {
                 let outcome =
                     perform((far, segment), &mut self.view, &request, bytes, &mut self.answer);
                 if is_new {
-                    session.done(outcome, if reads { &[] } else { &self.answer });
+                    requests.done(outcome, if reads { &[] } else { &self.answer });
                 }
                 outcome
             }
             (_, None) => {
-                session.done(RelayOutcome::Senseless, &[]);
+                requests.done(RelayOutcome::Senseless, &[]);
                 RelayOutcome::Senseless
             }
         };
@@ -634,7 +619,7 @@ mod tests {
 
     fn request(region: &Region, offset: u64, operation: RelayOperation) -> RelayRequest {
         let RegionPlace { slot, place, number } = region.place();
-        RelayRequest { request: 1, slot, incarnation: 3, place, number, offset, operation }
+        RelayRequest { slot, incarnation: 3, place, number, offset, operation }
     }
 
     fn ask(segment: &Segment, request: &RelayRequest, bytes: &[u8]) -> (RelayOutcome, Vec<u8>) {
@@ -691,7 +676,7 @@ mod tests {
         let record =
             landeck_memory::FarRecord { process: far_process, state, ..Default::default() };
         segment.set_far_record(0, record);
-        let connect = |number: u32, opening: RelayOpening| {
+        let connect = |number: u32| {
             let (mine, socket) = conformance::tcp_pair();
             let (keys, segment) = (conformance::keys(true), segment.clone());
             let host = HostNumber(1);
@@ -706,50 +691,61 @@ mod tests {
                 silence: Duration::from_secs(60),
             });
             let mut stream = RelayStream::new(mine, &conformance::keys(false)).unwrap();
-            stream.push(&opening.header(), &[], &[]).unwrap();
+            stream.push(&Header::RELAY_OPEN, &[], &[]).unwrap();
             let answer = hear(&mut stream).map(|(header, _)| header);
             (stream, answer)
         };
         let ask = |stream: &mut RelayStream, number: u32, operation| {
-            let asked = RelayRequest { request: number, ..request(&region, 64, operation) };
+            let asked = request(&region, 64, operation);
             let data: &[u8] = match operation {
                 RelayOperation::Put { .. } => &[9],
                 _ => &[],
             };
-            let (header, head) = asked.encode(data.len());
+            let (header, head) = asked.encode(number, data.len());
             stream.push(&header, &head, data).unwrap();
             hear(stream).map(|(header, data)| (header.context, header.tag, data))
         };
         let done =
             |number: u32, data: &[u8]| Some((number, RelayOutcome::Done as u32, data.to_vec()));
         let word = |number: u64| number.to_le_bytes();
-        let opening = RelayOpening { session: 5, goes_on: false };
-        let again = RelayOpening { goes_on: true, ..opening };
-        let (mut stream, answer) = connect(1, opening);
-        assert_eq!(answer, Some(opening.header()));
-        assert_eq!(ask(&mut stream, 1, RelayOperation::Add(5)), done(1, &word(0)));
-        assert_eq!(ask(&mut stream, 2, RelayOperation::Add(5)), done(2, &word(5)));
+        let (mut stream, answer) = connect(1);
+        assert_eq!(answer, Some(Header::RELAY_OPEN));
+        assert_eq!(ask(&mut stream, 0, RelayOperation::Add(5)), done(0, &word(0)));
+        assert_eq!(ask(&mut stream, 1, RelayOperation::Add(5)), done(1, &word(5)));
         let notify = RelayOperation::Put { notifies: true };
-        assert_eq!(ask(&mut stream, 3, notify), done(3, &[]));
+        assert_eq!(ask(&mut stream, 2, notify), done(2, &[]));
         // The process has heard the first answer alone.
-        let (mut next, answer) = connect(2, again);
-        assert_eq!(answer, Some(again.header()));
+        let (mut next, answer) = connect(2);
+        assert_eq!(answer, Some(Header::RELAY_OPEN));
         assert_eq!(hear(&mut stream), None, "its older connection is closed");
-        assert_eq!(ask(&mut next, 2, RelayOperation::Add(5)), done(2, &word(5)));
-        assert_eq!(ask(&mut next, 3, notify), done(3, &[]));
+        assert_eq!(ask(&mut next, 1, RelayOperation::Add(5)), done(1, &word(5)));
+        assert_eq!(ask(&mut next, 2, notify), done(2, &[]));
         assert_eq!(region.notifications(), 1);
         let get = RelayOperation::Get { bytes: 8 };
-        assert_eq!(ask(&mut next, 4, get), done(4, &word(9)), "the word is below 256");
-        assert_eq!(ask(&mut next, 5, RelayOperation::Add(1)), done(5, &word(9)));
-        assert_eq!(ask(&mut next, 4, get), done(4, &word(10)), "reading is done again");
-        // What no process asks: a number out of order, and a session that is not there.
+        assert_eq!(ask(&mut next, 3, get), done(3, &word(9)), "the word is below 256");
+        assert_eq!(ask(&mut next, 4, RelayOperation::Add(1)), done(4, &word(9)));
+        assert_eq!(ask(&mut next, 3, get), done(3, &word(10)), "reading is done again");
+        // No process asks out of order: it gets no further connection.
         assert_eq!(ask(&mut next, 7, get), None);
-        let (_, answer) = connect(3, again);
-        assert_eq!(answer, Some(Header::GOODBYE));
-        // A session without a request may be opened twice: its process did not hear the answer.
-        let other = RelayOpening { session: 6, goes_on: false };
-        assert_eq!(connect(4, other).1, Some(other.header()));
-        assert_eq!(connect(5, other).1, Some(other.header()));
+        assert_eq!(connect(3).1, Some(Header::GOODBYE));
+    }
+
+    #[test]
+    fn no_request_follows_a_goodbye() {
+        let hosts = conformance::RelayedHosts::with(2);
+        let (mine, theirs) = conformance::tcp_pair();
+        hosts.serve_relay(0, 1, theirs, conformance::id(1, 1));
+        let mut stream = RelayStream::new(mine, &conformance::keys(false)).unwrap();
+        for frame in [Header::RELAY_OPEN, Header::GOODBYE] {
+            stream.push(&frame, &[], &[]).unwrap();
+            assert_eq!(hear(&mut stream).map(|(header, _)| header), Some(frame));
+        }
+        let look = RelayOperation::Look;
+        let (slot, incarnation, place, number, offset) = (0, 1, 64, 1, 0);
+        let request = RelayRequest { slot, incarnation, place, number, offset, operation: look };
+        let (header, head) = request.encode(0, 0);
+        stream.push(&header, &head, &[]).unwrap();
+        assert_eq!(hear(&mut stream), None);
     }
 
     #[test]

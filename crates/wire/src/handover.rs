@@ -7,9 +7,7 @@
 //! A far process goes by its place in the segment's table of far processes. A message is at most
 //! [`Handover::BYTES_MAX`](ControlMessage::BYTES_MAX) bytes long.
 //!
-//! `Relay` comes first on a connection of its own, without `Hello`, for the regions of that host. The answer is a `Lane`,
-//! or `Unreachable`, with the number of the host in the place of a far process. A `Welcome` comes before, and a `Silent` may
-//! go before the question. Behind a `Hello` it is for messages, and the answer is `Relayed` or `NoRelay`. A `Broken` with the
+//! The answer to `Relay` is `Relayed` or `NoRelay`. A `Broken` with the
 //! number [`RELAY_LANE`] tells of the connection to the relay of that process's host. `Silent` is a `Broken` of a connection
 //! that has carried nothing for as long as `Welcome` allows. `Granted` and `Room` are for the relay of the process's own
 //! host: it may bring further frames of a far process, and the process's ring has room again.
@@ -103,10 +101,6 @@ pub enum Handover {
     Numbers,
     /// The process needs a connection to the relay of another host.
     Relay {
-        /// Its slot.
-        slot: u32,
-        /// Its incarnation.
-        incarnation: u32,
         /// The number of the host.
         host: u32,
     },
@@ -175,7 +169,7 @@ mod tests {
             Handover::Want { far: 7 },
             Handover::Broken { far: 7, incarnation: 3, lane: 2, errno: -104 },
             Handover::Numbers,
-            Handover::Relay { slot: 1, incarnation: 2, host: 3 },
+            Handover::Relay { host: 3 },
             Handover::Lane {
                 far: u32::MAX,
                 incarnation: u32::MAX,

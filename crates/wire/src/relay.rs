@@ -14,10 +14,9 @@
 //! An answer has the number of its request as context and a [`RelayOutcome`] as tag. Its data are the bytes that were
 //! read, or one word. The relay answers requests in their order.
 //!
-//! Requests are numbered in *sessions*, which outlive connections. The first frame of a connection opens a session or goes
-//! on with one ([`RelayOpening`]), and the relay answers it. A process whose connection has ended goes on over another one
-//! with its first request that is not answered. The relay does no change twice: it has the last [`RELAY_WINDOW`] answers.
-//! A relay that does not know the session answers with [`Header::GOODBYE`].
+//! Requests travel over the process's connection for messages to that relay ([`crate::relayed`]). A process numbers its
+//! requests to a relay from 0 on. Over another connection it sends those again whose answers have not come. The relay does
+//! no change twice: it has the last [`RELAY_WINDOW`] answers.
 
 use crate::header::{Header, Kind};
 use crate::preamble::{long, word};
@@ -27,7 +26,7 @@ pub const RELAY_REQUEST_BYTES: usize = 48;
 /// The most bytes of a region that one request reads or writes: a frame's, but for a line.
 pub const RELAY_PART_BYTES: usize = 64 * 1024 - 64;
 
-/// The most requests of a session that may be on their way at once.
+/// The most requests of a process to one relay that may be on their way at once.
 pub const RELAY_WINDOW: usize = 16;
 
 /// The operation of the relay.
@@ -61,8 +60,6 @@ pub enum RelayOperation {
 /// A request, without the bytes to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RelayRequest {
-    /// The number of the request, which its answer repeats.
-    pub request: u32,
     /// The slot of the region's owner.
     pub slot: u32,
     /// The owner's incarnation.
@@ -75,32 +72,6 @@ pub struct RelayRequest {
     pub offset: u64,
     /// The operation.
     pub operation: RelayOperation,
-}
-
-/// The first frame on a connection for regions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RelayOpening {
-    /// The number of the session, which its process has drawn by lot. It is not 0.
-    pub session: u64,
-    /// The session has had a connection before.
-    pub goes_on: bool,
-}
-
-impl RelayOpening {
-    /// The header of the frame, which has no data. The relay's answer has the same one.
-    #[must_use]
-    pub const fn header(self) -> Header {
-        let (context, tag) = (self.session as u32, (self.session >> 32) as u32);
-        Header { context, tag, sequence: self.goes_on as u16, ..Header::RELAY_OPEN }
-    }
-
-    /// The opening with this header; `None` if it is none for regions.
-    #[must_use]
-    pub fn from_header(header: &Header) -> Option<Self> {
-        let session = u64::from(header.context) | u64::from(header.tag) << 32;
-        let opening = Self { session, goes_on: header.sequence == 1 };
-        (session != 0 && opening.header() == *header).then_some(opening)
-    }
 }
 
 /// The outcome of a request.
@@ -141,9 +112,9 @@ impl RelayOutcome {
 }
 
 impl RelayRequest {
-    /// Encodes the request; so many bytes to write follow.
+    /// Encodes the request under its number, which the answer repeats. So many bytes to write follow.
     #[must_use]
-    pub fn encode(&self, data_bytes: usize) -> (Header, [u8; RELAY_REQUEST_BYTES]) {
+    pub fn encode(&self, number: u32, data_bytes: usize) -> (Header, [u8; RELAY_REQUEST_BYTES]) {
         let (kind, tag, operands) = match self.operation {
             RelayOperation::Put { notifies } => (Kind::RelayPut, u32::from(notifies), [0, 0]),
             RelayOperation::Get { bytes } => (Kind::RelayGet, 0, [bytes, 0]),
@@ -159,7 +130,7 @@ impl RelayRequest {
             place.copy_from_slice(&word.to_le_bytes());
         }
         let length = (RELAY_REQUEST_BYTES + data_bytes) as u32;
-        (Header::user(kind, length, self.request, tag), bytes)
+        (Header::user(kind, length, number, tag), bytes)
     }
 
     /// Decodes a request and the bytes to write; `None` if no process sends such a frame.
@@ -185,7 +156,6 @@ impl RelayRequest {
             return None;
         }
         let request = Self {
-            request: header.context,
             slot: word(head, 0),
             incarnation: word(head, 4),
             place: long(head, 8),
@@ -210,7 +180,7 @@ mod tests {
     fn request(operation: RelayOperation) -> RelayRequest {
         let (slot, incarnation) = (3, 9);
         let (place, number, offset) = (1 << 40, 7, u64::MAX);
-        RelayRequest { request: 5, slot, incarnation, place, number, offset, operation }
+        RelayRequest { slot, incarnation, place, number, offset, operation }
     }
 
     #[test]
@@ -228,36 +198,25 @@ mod tests {
                 RelayOperation::Put { .. } => &[1, 2, 3],
                 _ => &[],
             };
-            let (header, head) = request(operation).encode(data.len());
+            let (header, head) = request(operation).encode(5, data.len());
             let bytes = [&head[..], data].concat();
-            assert_eq!(header.length as usize, bytes.len());
+            assert_eq!((header.length as usize, header.context), (bytes.len(), 5));
             assert_eq!(RelayRequest::decode(&header, &bytes), Some((request(operation), data)));
         }
     }
 
     #[test]
-    fn openings_survive_their_encoding() {
-        for goes_on in [false, true] {
-            let opening = RelayOpening { session: 7 << 40 | 9, goes_on };
-            assert_eq!(RelayOpening::from_header(&opening.header()), Some(opening));
-        }
-        assert_eq!(RelayOpening::from_header(&Header::RELAY_OPEN), None, "for messages");
-        let header = RelayOpening { session: 1, goes_on: false }.header();
-        assert_eq!(RelayOpening::from_header(&Header { sequence: 2, ..header }), None);
-    }
-
-    #[test]
     fn a_relay_request_that_no_process_sends_is_refused() {
-        let (header, bytes) = request(RelayOperation::Look).encode(0);
+        let (header, bytes) = request(RelayOperation::Look).encode(5, 0);
         assert!(RelayRequest::decode(&header, &bytes[1..]).is_none(), "too short");
         assert!(RelayRequest::decode(&header, &[&bytes[..], &[0]].concat()).is_none(), "more");
         assert!(RelayRequest::decode(&Header { tag: 4, ..header }, &bytes).is_none());
         assert!(RelayRequest::decode(&Header { kind: Kind::Eager, ..header }, &bytes).is_none());
-        let (put, head) = request(RelayOperation::Put { notifies: false }).encode(0);
+        let (put, head) = request(RelayOperation::Put { notifies: false }).encode(5, 0);
         let long = [&head[..], &[0; RELAY_PART_BYTES + 1]].concat();
         assert!(RelayRequest::decode(&put, &long).is_none(), "more than a part");
         let (get, head) =
-            request(RelayOperation::Get { bytes: RELAY_PART_BYTES as u64 + 1 }).encode(0);
+            request(RelayOperation::Get { bytes: RELAY_PART_BYTES as u64 + 1 }).encode(5, 0);
         assert!(RelayRequest::decode(&get, &head).is_none(), "more than a part");
         assert_eq!(RelayOutcome::from_tag(7), None);
         let outcomes = (0..7).map(|tag| RelayOutcome::from_tag(tag).map(|it| it as u32));

@@ -1,7 +1,7 @@
 //! Relayed frames: messages for a process that the relay of its host lays into its memory.
 //!
 //! ```text
-//!  to the relay    header: Relayed, class, length | receiver's slot | receiver's incarnation
+//!  to the relay    header: Relayed, class, position, length | receiver's slot | receiver's incarnation
 //!                  data:   header of the message (16 bytes) | a piece of its data
 //!  in the segment  header: Relayed, class, length | place of the source in the far table | source's incarnation
 //!                  data:   unchanged
@@ -12,7 +12,7 @@
 //! A frame of a lane is up to 64 KiB long, and travels in pieces of at most [`relayed_piece_bytes`]. The sequence number
 //! in the header of the message is the low 16 bits of the piece's place among the ordered ones of one pair in one
 //! direction. Positions count these and the urgent messages, which are one piece each, have no place in the order, and
-//! may go [`RELAYED_URGENT_MORE`] pieces further. The source is named by no frame: it is the process to which the
+//! may go [`RELAYED_URGENT_MORE`] pieces further. A frame to the relay has the low 16 bits of its position. The source is named by no frame: it is the process to which the
 //! connection belongs.
 //!
 //! A process sends nothing before the relay has answered its [`Header::RELAY_OPEN`]. Before that answer the relay tells

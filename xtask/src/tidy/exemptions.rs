@@ -63,12 +63,6 @@ pub(super) const EXEMPTIONS: &[Exemption] = &[
     },
     Exemption {
         rule: "waiting",
-        path: "crates/node/src/region/relay.rs",
-        about: "poll(&mut [],",
-        reason: "asks again for a connection to a relay: requests about regions have a connection of their own, which the waiter does not watch",
-    },
-    Exemption {
-        rule: "waiting",
         path: "programs/landeck/src/seeing/mod.rs",
         about: "poll(&mut [],",
         reason: "`top` draws again after a while",

@@ -208,12 +208,11 @@ impl Lanes {
                     return self.lane_broken(tools, (job, own), (*far, *lane, *errno));
                 }
             }
-            (Handover::Silent { far, lane, silence }, own) => {
+            (Handover::Silent { far, lane, silence }, Some(own)) => {
                 return self.lane_silent(tools, (job, own), (*far, *lane), silence);
             }
-            (Handover::Relay { slot, incarnation, host }, _) => {
-                let place = (*slot, *incarnation, *host);
-                return self.relay_wanted(tools, token, place);
+            (Handover::Relay { host }, Some(own)) => {
+                return self.relay_wanted(tools, (token, own), *host);
             }
             (Handover::Left, Some(process)) => self.leaving.add(job, process, true),
             (Handover::Numbers, Some(_)) => self.events.push(LanesEvent::NumbersWanted),
@@ -264,7 +263,7 @@ impl Lanes {
     fn lane_silent(
         &mut self,
         tools: &mut LaneTools,
-        (job, own): (JobId, Option<ProcessId>),
+        (job, own): (JobId, ProcessId),
         (far, lane): (u32, u32),
         silence: &LaneSilence,
     ) -> Result<(), ()> {
@@ -273,8 +272,6 @@ impl Lanes {
         if may_be_of_long_packets(silence) {
             tools.trunks.narrow(part.host_of(far));
         }
-        // A connection for regions says no more: its call fails where there is no other one.
-        let Some(own) = own else { return Ok(()) };
         let (explained_by, more) = match lane {
             _ if silence.is_hopeless => (ExplainedBy::Word, Duration::ZERO),
             RELAY_LANE => (ExplainedBy::Relay, NO_ANSWER_TIME),

@@ -10,7 +10,7 @@ use std::time::Duration;
 use landeck_trust::{LaneEnd, lane_keys};
 use landeck_wire::handover::{Handover, LaneKeys};
 use landeck_wire::preamble::{Preamble, Purpose};
-use landeck_wire::{HostNumber, Incarnation, ProcessId, SegmentId, Slot};
+use landeck_wire::{HostNumber, ProcessId, SegmentId};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
@@ -38,7 +38,6 @@ pub(super) struct RelayDials {
 struct OfferedRelay {
     wish: Wish,
     socket: OwnedFd,
-    lane: u32,
     keys: LaneKeys,
     deadline: Duration,
 }
@@ -54,8 +53,6 @@ pub(super) struct Wish {
     host: HostNumber,
     /// The place of the next address in the host's entry.
     address: usize,
-    /// It is for messages, and not for regions.
-    is_for_messages: bool,
 }
 
 impl RelayDials {
@@ -77,12 +74,12 @@ impl RelayDials {
         self.awaited.retain(|wish| wish.own.segment != segment);
     }
 
-    /// Whether a connection for messages of a process to a host is being opened.
+    /// Whether a connection of a process to a host's relay is being opened.
     fn is_under_way(&self, own: ProcessId, host: HostNumber) -> bool {
         let dials = self.dials.values().map(|(_, wish)| wish);
         let offered = self.offered.values().map(|one| &one.wish);
         let mut wishes = dials.chain(offered).chain(&self.awaited);
-        wishes.any(|it| it.is_for_messages && (it.own, it.host) == (own, host))
+        wishes.any(|it| (it.own, it.host) == (own, host))
     }
 }
 
@@ -91,28 +88,17 @@ impl Lanes {
     pub(super) fn relay_wanted(
         &mut self,
         tools: &mut LaneTools,
-        resident: u64,
-        (slot, incarnation, host): (u32, u32, u32),
+        (resident, own): (u64, ProcessId),
+        host: u32,
     ) -> Result<(), ()> {
         let Some(one) = self.residents.get(&resident) else { return Ok(()) };
         let part = tools.parts.get(one.job).ok_or(())?;
-        let is_known =
-            slot < part.segment.plan().slots() && part.segment.incarnation(slot) == incarnation;
         let host = u16::try_from(host).map(HostNumber).map_err(drop)?;
         let is_there = |far: &u32| part.host_of(*far) == host;
-        let far = (0..part.far.len() as u32).find(is_there).filter(|_| is_known).ok_or(())?;
+        let far = (0..part.far.len() as u32).find(is_there).ok_or(())?;
         let there = part.far[far as usize];
-        let (slot, incarnation) = (Slot(slot), Incarnation(incarnation));
-        let own = ProcessId { segment: part.segment_id(), slot, incarnation };
-        let is_for_messages = one.process.is_some();
-        if one.process.is_some_and(|process| process != own) {
-            return Err(());
-        }
-        if !is_for_messages || !self.relays.is_under_way(own, host) {
-            self.dial_relay(
-                tools,
-                Wish { resident, own, there, host, address: 0, is_for_messages },
-            );
+        if !self.relays.is_under_way(own, host) {
+            self.dial_relay(tools, Wish { resident, own, there, host, address: 0 });
         }
         Ok(())
     }
@@ -120,9 +106,8 @@ impl Lanes {
     /// Tries again to open a connection to a relay, for a process whose last one broke.
     pub(super) fn try_relay(&mut self, tools: &mut LaneTools, own: ProcessId, host: HostNumber) {
         if let Some(resident) = self.tokens.get(&own).copied() {
-            let wanted = (own.slot.0, own.incarnation.0, u32::from(host.0));
             // It is known: a report has come from it.
-            let _ = self.relay_wanted(tools, resident, wanted);
+            let _ = self.relay_wanted(tools, (resident, own), host.0.into());
         }
     }
 
@@ -152,11 +137,7 @@ impl Lanes {
 
     fn refuse_relay(&mut self, tools: &LaneTools, wish: Wish) {
         let host = u32::from(wish.host.0);
-        let message = match wish.is_for_messages {
-            true => Handover::NoRelay { host },
-            false => Handover::Unreachable { far: host },
-        };
-        self.tell(tools.reactor, wish.resident, &message, None);
+        self.tell(tools.reactor, wish.resident, &Handover::NoRelay { host }, None);
     }
 
     /// Goes on with a connection to a relay that is ready.
@@ -174,19 +155,11 @@ impl Lanes {
 
     fn relay_confirmed(&mut self, tools: &mut LaneTools, token: u64) {
         let Some(offered) = self.relays.offered.remove(&token) else { return };
-        let OfferedRelay { wish, socket, lane, keys, .. } = offered;
+        let OfferedRelay { wish, socket, keys, .. } = offered;
         let _ = tools.reactor.unwatch(&socket);
         let host = u32::from(wish.host.0);
-        if !wish.is_for_messages {
-            self.tell(tools.reactor, wish.resident, &self.welcome(), None);
-        }
-        let message = match wish.is_for_messages {
-            true => {
-                self.drop_relay_reports(tools, wish.own, wish.host);
-                Handover::Relayed { host, keys }
-            }
-            false => Handover::Lane { far: host, incarnation: 0, lane, keys },
-        };
+        self.drop_relay_reports(tools, wish.own, wish.host);
+        let message = Handover::Relayed { host, keys };
         self.tell(tools.reactor, wish.resident, &message, Some(socket));
     }
 
@@ -242,7 +215,7 @@ impl Lanes {
         let cipher = self.cipher(tools.trunks, wish.host);
         let keys = challenged.prove(&preamble, secret, cipher).ok()?;
         tools.reactor.rewatch(&challenged.socket, token, EventFlags::IN).ok()?;
-        Some(OfferedRelay { wish, socket: challenged.socket, lane, keys, deadline })
+        Some(OfferedRelay { wish, socket: challenged.socket, keys, deadline })
     }
 
     /// The trunk to a host is new.

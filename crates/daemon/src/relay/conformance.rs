@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use landeck_channel::conformance::Network;
+use landeck_channel::relay_requests::RelayRequests;
 use landeck_channel::{BrokenPeer, Channel, Peer, SendError, Sink, Verdict};
 use landeck_memory::{Bytes, FarProcess, FarRecord, Segment, SegmentPlan, SlotRecord, SlotState};
 use landeck_transports::Lanes;
@@ -94,6 +95,11 @@ impl Channel for Shifted {
         self.0.forget(peer);
     }
 
+    fn relay_requests(&mut self, owner: Peer) -> Option<&mut RelayRequests> {
+        let owner = self.peer(owner);
+        self.0.relay_requests(owner)
+    }
+
     // Without descriptors that wake: the relay wakes its receivers in memory.
 
     fn has_unsent(&self) -> bool {
@@ -113,7 +119,7 @@ impl RelayedHosts {
     pub(super) fn with(count: u32) -> Self {
         let host = |number: u32| {
             let plan = SegmentPlan::new(u64::from(number) + 1, 1);
-            let plan = SegmentPlan { heap_bytes_per_process: 0, guests: 0, ..plan };
+            let plan = SegmentPlan { heap_bytes_per_process: 1 << 20, guests: 0, ..plan };
             let plan = SegmentPlan { ranks: count.max(2), far: count, hosts: count, ..plan };
             let (segment, relay) = (Segment::local(&plan), Relay::started());
             TestHost { segment, relay, daemon: None }
@@ -181,7 +187,7 @@ impl RelayedHosts {
         let own = id(number, self.incarnation(number));
         let relay = &self.hosts[number as usize].relay;
         match *message {
-            Handover::Relay { host, .. } => {
+            Handover::Relay { host } => {
                 let (mine, theirs) = tcp_pair();
                 self.serve_relay(host, number, theirs, own);
                 let message = Handover::Relayed { host, keys: keys(false) };
@@ -191,17 +197,14 @@ impl RelayedHosts {
                 relay.granted(own, id(far, self.incarnation(far)), position);
             }
             Handover::Room => relay.has_room(own),
-            Handover::Hello { .. } => {
-                let socket = self.hosts[number as usize].daemon.as_ref().unwrap();
-                send(
-                    socket,
-                    &Handover::Welcome { silence_ms: 60_000 }.encode(),
-                    SendFlags::NOSIGNAL,
-                )
-                .unwrap();
-            }
+            Handover::Hello { .. } => self.tell(number, &Handover::Welcome { silence_ms: 60_000 }),
             _ => {}
         }
+    }
+
+    pub(super) fn tell(&self, number: u32, message: &Handover) {
+        let socket = self.hosts[number as usize].daemon.as_ref().unwrap();
+        send(socket, &message.encode(), SendFlags::NOSIGNAL).unwrap();
     }
 
     /// Gives the relay of a host a connection of a process.

@@ -70,7 +70,7 @@ fn answer(stream: &mut RelayStream) -> Option<Header> {
 fn piece(sequence: u16, length: usize, to: (u32, u32)) -> (Header, Vec<u8>) {
     let message = Header { sequence, ..Header::user(Kind::Eager, length as u32, 7, 9) };
     let data = [&message.encode()[..], &vec![3; length]].concat();
-    (RelayedPiece::frame(Class::User, length, to), data)
+    (Header { sequence, ..RelayedPiece::frame(Class::User, length, to) }, data)
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_frame_that_no_process_sends_ends_its_connection_alone() {
         assert_eq!(open(&mut next), Some(Header::GOODBYE), "{what}");
         assert_eq!(relayed.load(Ordering::Acquire), 0);
     }
-    // Messages before the opening, and requests without a session.
+    // Messages before the opening, and requests.
     let mut hosts = RelayedHosts::with(3);
     for (frame, data) in [(&good, &data[..]), (&Header::user(Kind::RelayGet, 48, 1, 0), &[0; 48])] {
         let mut stream = possessed(&hosts);

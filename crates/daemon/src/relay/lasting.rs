@@ -1,8 +1,9 @@
-//! The part of a relay that outlives connections: how far each process elsewhere has come, with messages and with regions.
+//! The part of a relay that outlives connections: how far each process elsewhere has come, with messages and with requests
+//! about regions.
 //!
 //! A connection may break at any byte. The process opens another one, which takes the place of the older one: that is
-//! closed unread. Messages go on behind the last piece that was taken, and changes of regions behind the last that was
-//! done. So nothing is lost, and nothing comes twice.
+//! closed unread. Messages go on behind the last piece that was taken. Requests go on behind the last one whose answer
+//! came, and those that were done are answered again. So nothing is lost, and no change is done twice.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering;
@@ -11,14 +12,11 @@ use landeck_channel::BrokenPeer;
 use landeck_memory::Segment;
 use landeck_memory::waiter::Doorbell;
 use landeck_transports::lanes::relay::RelayEnd;
-use landeck_wire::relay::{RELAY_WINDOW, RelayOpening, RelayOutcome};
+use landeck_wire::relay::{RELAY_WINDOW, RelayOutcome};
 use landeck_wire::{Header, HostNumber, ProcessId, SegmentId};
 
 use super::receivers::Receivers;
 use super::source::RelaySource;
-
-/// The sessions for regions that one process may have. A further one ends its oldest without a connection.
-const SESSIONS_MAX: usize = 8;
 
 /// A connection with its process.
 #[derive(Clone, Debug)]
@@ -50,16 +48,15 @@ pub(super) struct Lasting {
     /// The processes of this host, for which messages are laid.
     pub(super) receivers: Receivers,
     sources: HashMap<ProcessId, SourceProcess>,
-    sessions: HashMap<(ProcessId, u64), RegionSession>,
-    sessions_begun: u64,
     /// Connections in whose place there is another one.
     replaced: Vec<u64>,
 }
 
-/// A process elsewhere that sends messages.
+/// A process elsewhere.
 #[derive(Debug)]
 struct SourceProcess {
     checks: RelaySource,
+    requests: AnsweredRequests,
     /// The newest connection, and its token while it is there.
     connection: Connection,
     is_connected: bool,
@@ -67,20 +64,16 @@ struct SourceProcess {
 }
 
 /// The requests of a process about regions.
-#[derive(Debug)]
-pub(super) struct RegionSession {
-    begun: u64,
-    /// The segment of this host that its regions lie in.
-    segment: SegmentId,
-    token: Option<u64>,
-    /// The number of the last request that was done.
-    last: u32,
+#[derive(Debug, Default)]
+pub(super) struct AnsweredRequests {
+    /// The number of the next request.
+    next: u32,
     /// The answers to the last requests. Those to reading ones are empty, as reading can be repeated.
     answers: VecDeque<(RelayOutcome, Vec<u8>)>,
 }
 
 impl Lasting {
-    /// Takes messages over a connection from now on. Returns the frames of the answer.
+    /// Serves a process over a connection from now on. Returns the frames of the answer.
     ///
     /// # Errors
     /// [`RelayEnd::Broken`] if no process opens like that.
@@ -93,7 +86,8 @@ impl Lasting {
             word.store(from.process.incarnation.0, Ordering::Release);
             let checks = RelaySource::new(from.segment.plan());
             let connection = Connection { token: 0, number: 0, ..from.clone() };
-            SourceProcess { checks, connection, is_connected: false, is_refused: false }
+            let requests = AnsweredRequests::default();
+            SourceProcess { checks, requests, connection, is_connected: false, is_refused: false }
         });
         if source.is_refused {
             return Ok(vec![(Header::GOODBYE, Vec::new())]);
@@ -108,13 +102,13 @@ impl Lasting {
         }
         source.connection = from.clone();
         source.is_connected = true;
-        let positions = source.checks.positions().into_iter();
+        let positions = source.checks.connected().into_iter();
         let mut frames: Vec<_> = positions.map(|(frame, data)| (frame, data.to_vec())).collect();
         frames.push((Header::RELAY_OPEN, Vec::new()));
         Ok(frames)
     }
 
-    /// Whether messages come over this connection.
+    /// Whether a process is served over this connection.
     pub(super) fn is_source(&self, process: ProcessId, token: u64) -> bool {
         let source = self.sources.get(&process);
         source.is_some_and(|it| it.is_connected && it.connection.token == token)
@@ -164,57 +158,16 @@ impl Lasting {
         source.is_connected.then(|| (source.connection.token, header, position.to_vec()))
     }
 
-    /// Begins a session, or goes on with it. Returns the answer.
-    ///
-    /// # Errors
-    /// [`RelayEnd::Broken`] if no process opens like that.
-    pub(super) fn open_session(
+    /// The requests that come over a connection; `None` if its process sends none any more.
+    pub(super) fn requests(
         &mut self,
-        from: &Connection,
-        opening: RelayOpening,
-    ) -> Result<Header, RelayEnd> {
-        let RelayOpening { session, goes_on } = opening;
-        let name = (from.process, session);
-        match self.sessions.get_mut(&name) {
-            // Its process may not have heard the first answer.
-            Some(known) if goes_on || known.last == 0 => {
-                if let Some(before) = known.token.replace(from.token) {
-                    self.replaced.push(before);
-                }
-            }
-            None if goes_on => return Ok(Header::GOODBYE),
-            Some(_) => return Err(BrokenPeer::Form.into()),
-            None => {
-                self.make_room_for_session(from.process);
-                self.sessions_begun += 1;
-                let (begun, token) = (self.sessions_begun, Some(from.token));
-                let answers = VecDeque::with_capacity(RELAY_WINDOW);
-                let segment = SegmentId(from.segment.plan().host);
-                let new = RegionSession { begun, segment, token, last: 0, answers };
-                self.sessions.insert(name, new);
-            }
-        }
-        Ok(opening.header())
-    }
-
-    fn make_room_for_session(&mut self, process: ProcessId) {
-        let its = || self.sessions.iter().filter(|((of, _), _)| *of == process);
-        if its().count() >= SESSIONS_MAX {
-            let oldest = its().min_by_key(|(_, it)| (it.token.is_some(), it.begun));
-            if let Some((&name, _)) = oldest {
-                self.replaced.extend(self.sessions.remove(&name).and_then(|it| it.token));
-            }
-        }
-    }
-
-    /// The session of a connection.
-    pub(super) fn session(
-        &mut self,
-        process: ProcessId,
-        session: u64,
-        token: u64,
-    ) -> Option<&mut RegionSession> {
-        self.sessions.get_mut(&(process, session)).filter(|it| it.token == Some(token))
+        (process, token): (ProcessId, u64),
+    ) -> Option<&mut AnsweredRequests> {
+        let source = self.sources.get_mut(&process);
+        let its = |it: &&mut SourceProcess| {
+            it.is_connected && it.connection.token == token && !it.checks.has_left()
+        };
+        source.filter(its).map(|it| &mut it.requests)
     }
 
     /// The connections that are to be closed because there are others in their place.
@@ -224,13 +177,6 @@ impl Lasting {
 
     /// A connection has ended. Everything that came over it has been laid, or is held.
     pub(super) fn disconnected(&mut self, process: ProcessId, token: u64, ending: Ending) {
-        self.sessions.retain(|(of, _), it| {
-            if *of != process || it.token != Some(token) {
-                return true;
-            }
-            it.token = None;
-            ending == Ending::Broken
-        });
         if !self.is_source(process, token) {
             return;
         }
@@ -249,7 +195,6 @@ impl Lasting {
     /// A process has ended, here or elsewhere. A connection that it still has is read to its end first.
     pub(super) fn process_ended(&mut self, process: ProcessId) {
         self.receivers.process_ended(process);
-        self.sessions.retain(|(of, _), it| *of != process || it.token.is_some());
         self.forget(|it| it.connection.process == process && !it.is_connected);
     }
 
@@ -262,7 +207,6 @@ impl Lasting {
     pub(super) fn part_over(&mut self, segment: SegmentId) {
         self.receivers.part_over(segment);
         self.forget(|it| it.connection.segment.plan().host == segment.0);
-        self.sessions.retain(|_, it| it.segment != segment);
     }
 
     fn forget(&mut self, is_over: impl Fn(&SourceProcess) -> bool) {
@@ -293,7 +237,7 @@ impl SourceProcess {
     }
 }
 
-impl RegionSession {
+impl AnsweredRequests {
     /// The answer to a request that was done before; `None` if it is the next one.
     ///
     /// # Errors
@@ -302,18 +246,18 @@ impl RegionSession {
         &self,
         number: u32,
     ) -> Result<Option<&(RelayOutcome, Vec<u8>)>, RelayEnd> {
-        let back = self.last.wrapping_sub(number);
-        if back == u32::MAX {
+        let back = self.next.wrapping_sub(number);
+        if back == 0 {
             return Ok(None);
         }
-        let place = self.answers.len().checked_sub(1 + back as usize);
+        let place = self.answers.len().checked_sub(back as usize);
         let answer = place.and_then(|place| self.answers.get(place));
         answer.map(Some).ok_or_else(|| BrokenPeer::Form.into())
     }
 
     /// The next request is done.
     pub(super) fn done(&mut self, outcome: RelayOutcome, answer: &[u8]) {
-        self.last = self.last.wrapping_add(1);
+        self.next = self.next.wrapping_add(1);
         if self.answers.len() == RELAY_WINDOW {
             self.answers.pop_front();
         }

@@ -11,8 +11,11 @@ use std::time::Duration;
 use landeck_channel::conformance::{Arrival, Arrivals};
 use landeck_channel::{Channel, Peer, SendError};
 use landeck_memory::Bytes;
+use landeck_memory::heap::Heap;
+use landeck_objects::region::Region;
 use landeck_testing::{Random, Watchdog, seed};
 use landeck_wire::handover::{Handover, RELAY_LANE};
+use landeck_wire::relay::{RelayOperation, RelayOutcome, RelayRequest};
 use landeck_wire::{Class, Header, Kind};
 use rustix::net::sockopt;
 
@@ -35,6 +38,8 @@ struct Cabled {
     waiting: Vec<(Header, Vec<u8>)>,
     arrivals: Arrivals,
     arrived: Vec<Arrival>,
+    /// The sender stays, and asks about regions.
+    stays: bool,
 }
 
 /// A message of a class with so many bytes.
@@ -53,6 +58,7 @@ impl Cabled {
             waiting: messages.iter().rev().cloned().collect(),
             arrivals: Arrivals::default(),
             arrived: Vec::new(),
+            stays: false,
         }
     }
 
@@ -61,7 +67,7 @@ impl Cabled {
         for number in [TO, FROM] {
             while let Some(message) = self.hosts.hear(number) {
                 match message {
-                    Handover::Relay { host, .. } if number == FROM => {
+                    Handover::Relay { host } if number == FROM => {
                         let (mine, process) = tcp_pair();
                         let (mine_too, relay) = tcp_pair();
                         self.hosts.serve_relay(TO, FROM, relay, id(FROM, 1));
@@ -132,12 +138,7 @@ impl Cabled {
 
     /// Cuts the cable, and goes on when the process has asked for another one.
     fn cut(&mut self) {
-        let Some(cable) = self.cable.take() else { return };
-        for end in &cable {
-            sockopt::set_socket_linger(end, Some(Duration::ZERO)).unwrap();
-        }
-        drop(cable);
-        if self.is_over() {
+        if !self.sever() || self.is_over() {
             return;
         }
         until("there is another cable", || {
@@ -146,9 +147,19 @@ impl Cabled {
         });
     }
 
+    /// Cuts the cable; false if there is none.
+    fn sever(&mut self) -> bool {
+        let Some(cable) = self.cable.take() else { return false };
+        for end in &cable {
+            sockopt::set_socket_linger(end, Some(Duration::ZERO)).unwrap();
+        }
+        true
+    }
+
     /// Whether the sender has left and the receiver has everything.
     fn is_over(&mut self) -> bool {
-        self.waiting.is_empty()
+        !self.stays
+            && self.waiting.is_empty()
             && !self.hosts.channel(FROM).has_unsent()
             && self.hosts.channel(TO).is_read_out(Peer(FROM))
     }
@@ -202,6 +213,128 @@ fn a_relayed_direction_goes_on_wherever_its_connection_breaks() {
             cabled.finish(&what, &messages);
             assert!(cabled.reported > 0 || at == bytes[from], "{what}: the break is reported");
         }
+    }
+}
+
+/// Requests about a region of the receiver, and those of them that are answered.
+struct Asked {
+    region: Region,
+    requests: Vec<(RelayOperation, &'static [u8])>,
+    numbers: Vec<u32>,
+    answers: Vec<Vec<u8>>,
+}
+
+impl Asked {
+    fn new(hosts: &RelayedHosts) -> Self {
+        let segment = &hosts.hosts[TO as usize].segment;
+        let mut heap = Heap::of(segment, 0).unwrap();
+        let block = heap.allocate(Region::block_bytes(segment, 4_096)).unwrap();
+        std::mem::forget(heap);
+        let notify = RelayOperation::Put { notifies: true };
+        let requests = vec![
+            (RelayOperation::Add(5), &[][..]),
+            (notify, &[7; 100]),
+            (RelayOperation::Add(1), &[]),
+            (RelayOperation::Swap(9), &[]),
+            // Last, as reading is done again.
+            (RelayOperation::Get { bytes: 70 }, &[]),
+        ];
+        let region = Region::new(segment, 0, block, 4_096, 3).unwrap();
+        Self { region, requests, numbers: Vec::new(), answers: Vec::new() }
+    }
+
+    /// Asks and takes what is possible; whether everything is answered.
+    fn turn(&mut self, cabled: &mut Cabled) -> bool {
+        let requests = cabled.hosts.channel(FROM).relay_requests(Peer(TO)).unwrap();
+        while let Some((operation, bytes)) = self.requests.get(self.numbers.len()) {
+            let place = self.region.place();
+            let offset = if bytes.is_empty() { 0 } else { 64 };
+            let request = RelayRequest {
+                slot: 0,
+                incarnation: 1,
+                place: place.place,
+                number: place.number,
+                offset,
+                operation: *operation,
+            };
+            let Some(number) = requests.ask(&request, bytes) else { break };
+            self.numbers.push(number);
+        }
+        while let Some(number) = self.numbers.get(self.answers.len())
+            && let Some((outcome, data)) = requests.take(*number)
+        {
+            assert_eq!(outcome, RelayOutcome::Done);
+            self.answers.push(data.to_vec());
+        }
+        cabled.turn();
+        self.answers.len() == self.requests.len()
+    }
+
+    fn check(&self, what: &str) {
+        let word = |word: u64| word.to_le_bytes().to_vec();
+        let mut got = vec![0; 70];
+        got[0] = 9;
+        got[64..].fill(7);
+        let expected = [word(0), vec![], word(5), word(6), got];
+        assert_eq!(self.answers, expected, "{what}");
+        assert_eq!(self.region.notifications(), 1, "{what}");
+    }
+}
+
+#[test]
+fn requests_about_a_region_are_done_once_wherever_their_connection_breaks() {
+    let _watchdog = Watchdog::start(Duration::from_secs(300));
+    let mut whole = Cabled::new(&[]);
+    whole.stays = true;
+    let mut asked = Asked::new(&whole.hosts);
+    until("a cable without a cut", || {
+        whole.pass([usize::MAX; 2]);
+        asked.turn(&mut whole)
+    });
+    asked.check("a cable without a cut");
+    let bytes = whole.passed;
+    assert!(bytes[0] > 500 && bytes[1] > 250 && whole.reported == 0, "{bytes:?}");
+    for from in 0..2 {
+        for at in 0..=bytes[from] {
+            let mut most = [usize::MAX; 2];
+            most[from] = at;
+            let mut cabled = Cabled::new(&[]);
+            cabled.stays = true;
+            let mut asked = Asked::new(&cabled.hosts);
+            let what = format!("{most:?} bytes");
+            until(&what, || {
+                cabled.pass(most);
+                asked.turn(&mut cabled) || cabled.passed[from] == at && cabled.cable.is_some()
+            });
+            cabled.sever();
+            until(&what, || {
+                cabled.pass([usize::MAX; 2]);
+                asked.turn(&mut cabled)
+            });
+            asked.check(&what);
+        }
+    }
+}
+
+#[test]
+fn a_relay_that_is_not_reached_is_asked_for_again_and_not_reported() {
+    let _watchdog = Watchdog::start(Duration::from_secs(170));
+    let mut hosts = RelayedHosts::with(2);
+    let silence_ms = 60_000;
+    let welcome = Handover::Welcome { silence_ms };
+    hosts.tell(FROM, &welcome);
+    for _ in 0..3 {
+        until("the process asks for the relay", || {
+            let channel = hosts.channel(FROM);
+            assert!(channel.relay_requests(Peer(TO)).unwrap().is_new());
+            channel.poll_thoroughly(&mut Arrivals::default());
+            match hosts.hear(FROM) {
+                Some(Handover::Relay { host }) => host == TO,
+                Some(Handover::Hello { .. }) | None => false,
+                Some(other) => panic!("{other:?}"),
+            }
+        });
+        hosts.tell(FROM, &Handover::NoRelay { host: TO });
     }
 }
 

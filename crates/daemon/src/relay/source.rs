@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use landeck_channel::pair::{LaneError, Pair, Positions};
 use landeck_memory::SegmentPlan;
 use landeck_wire::relayed::{
     RELAYED_URGENT_MORE, RelayedError, RelayedPiece, relayed_piece_bytes, relayed_window,
@@ -17,17 +18,18 @@ pub(super) struct RelaySource {
     slots: u32,
     window: u64,
     piece_max: usize,
+    /// The number of the process's connections so far.
+    connections: u32,
     /// By the slot of the receiver.
     directions: HashMap<u32, SourceDirection>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct SourceDirection {
     /// The incarnation of the receiver.
     incarnation: u32,
-    sent: u64,
-    granted: u64,
-    sequence: u16,
+    /// The pieces, urgent messages included. They are granted [`RELAYED_URGENT_MORE`] further than ordered ones may go.
+    pair: Pair<()>,
 }
 
 /// The reason why a connection ends.
@@ -44,19 +46,12 @@ pub(super) enum SourceError {
         /// Their number.
         slots: u32,
     },
-    /// A piece is missing, or came twice.
-    #[error("a relayed piece has number {found} and not {wanted}: its sender is broken")]
-    Order {
-        /// The number that came.
-        found: u16,
-        /// The next one.
-        wanted: u16,
-    },
-    /// The receiver has granted less.
-    #[error("a process sent {sent} pieces over a relay, of which {granted} were granted")]
+    /// A piece is missing or came twice, or the receiver has granted less.
+    #[error(transparent)]
+    Position(#[from] LaneError),
+    /// The receiver has granted less to ordered pieces.
+    #[error("a process sent more than the {granted} pieces that were granted over a relay")]
     NotGranted {
-        /// The pieces.
-        sent: u64,
         /// The position up to which it may send.
         granted: u64,
     },
@@ -69,6 +64,7 @@ impl RelaySource {
             slots: plan.slots(),
             window: relayed_window(plan.ranks),
             piece_max: relayed_piece_bytes(plan.ranks),
+            connections: 0,
             directions: HashMap::new(),
         }
     }
@@ -78,17 +74,25 @@ impl RelaySource {
         self.slots = 0;
     }
 
-    /// The frames that tell the process how many pieces came over earlier connections, and how far it may send.
-    pub(super) fn positions(&self) -> Vec<(Header, [u8; POSITION_BYTES])> {
-        let of = |kind, (slot, it): (&u32, &SourceDirection), position: u64| {
-            let (context, tag) = (*slot, it.incarnation);
-            (Header { context, tag, ..Header::position(kind) }, position.to_le_bytes())
-        };
-        let both = |direction: (_, &SourceDirection)| {
-            let (received, granted) = (direction.1.sent, direction.1.granted);
-            [of(Kind::Received, direction, received), of(Kind::Granted, direction, granted)]
-        };
-        self.directions.iter().flat_map(both).collect()
+    /// Whether the process has said goodbye.
+    pub(super) const fn has_left(&self) -> bool {
+        self.slots == 0
+    }
+
+    /// Goes on over a further connection. Returns the frames that tell the process how many pieces came over earlier
+    /// ones, and how far it may send.
+    pub(super) fn connected(&mut self) -> Vec<(Header, [u8; POSITION_BYTES])> {
+        self.connections += 1;
+        let mut frames = Vec::new();
+        for (slot, direction) in &mut self.directions {
+            // It is the newest, and nothing is sent that way.
+            let _ = direction.pair.open(self.connections);
+            let Positions { received, granted } = direction.pair.positions();
+            let receiver = (*slot, direction.incarnation);
+            frames.push(frame(Kind::Received, receiver, received));
+            frames.push(frame(Kind::Granted, receiver, granted - RELAYED_URGENT_MORE));
+        }
+        frames
     }
 
     /// Checks a frame, and counts it. Returns the receiver's slot and incarnation.
@@ -101,25 +105,16 @@ impl RelaySource {
         if slot >= slots {
             return Err(SourceError::NoSlot { slot, slots });
         }
-        let new = SourceDirection { incarnation, sent: 0, granted: self.window, sequence: 0 };
-        let direction = self.directions.entry(slot).or_insert(new);
+        let new = || SourceDirection::new(incarnation, self.window, self.connections);
+        let direction = self.directions.entry(slot).or_insert_with(new);
         if direction.incarnation != incarnation {
-            *direction = new;
+            *direction = new();
         }
-        let is_urgent = message.class == Class::Urgent;
-        let more = if is_urgent { RELAYED_URGENT_MORE } else { 0 };
-        let (sent, granted) = (direction.sent + 1, direction.granted + more);
-        if sent > granted {
-            return Err(SourceError::NotGranted { sent, granted });
+        let Positions { received, granted } = direction.pair.positions();
+        if message.class != Class::Urgent && received + RELAYED_URGENT_MORE >= granted {
+            return Err(SourceError::NotGranted { granted: granted - RELAYED_URGENT_MORE });
         }
-        let wanted = direction.sequence;
-        if !is_urgent {
-            if message.sequence != wanted {
-                return Err(SourceError::Order { found: message.sequence, wanted });
-            }
-            direction.sequence = wanted.wrapping_add(1);
-        }
-        direction.sent = sent;
+        direction.pair.arrive(self.connections, frame.sequence)?;
         Ok((slot, incarnation))
     }
 
@@ -131,15 +126,28 @@ impl RelaySource {
     ) -> Option<(Header, [u8; POSITION_BYTES])> {
         let direction =
             self.directions.get_mut(&slot).filter(|it| it.incarnation == incarnation)?;
-        let is_possible = position > direction.granted && position <= direction.sent + self.window;
-        if !is_possible || self.slots == 0 {
+        let Positions { received, .. } = direction.pair.positions();
+        if self.slots == 0 || position > received + self.window {
             return None;
         }
-        direction.granted = position;
-        let (context, tag) = (slot, incarnation);
-        let header = Header { context, tag, ..Header::position(Kind::Granted) };
-        Some((header, position.to_le_bytes()))
+        let ahead = (position + RELAYED_URGENT_MORE).saturating_sub(received);
+        let is_more = direction.pair.grant(ahead);
+        is_more.then(|| frame(Kind::Granted, (slot, incarnation), position))
     }
+}
+
+impl SourceDirection {
+    fn new(incarnation: u32, window: u64, connection: u32) -> Self {
+        let mut pair = Pair::new(window + RELAYED_URGENT_MORE);
+        // It is the first.
+        let _ = pair.open(connection);
+        Self { incarnation, pair }
+    }
+}
+
+/// The frame that tells a position of the direction to a receiver.
+fn frame(kind: Kind, (context, tag): (u32, u32), position: u64) -> (Header, [u8; POSITION_BYTES]) {
+    (Header { context, tag, ..Header::position(kind) }, position.to_le_bytes())
 }
 
 #[cfg(test)]
@@ -148,7 +156,9 @@ mod tests {
 
     fn source() -> RelaySource {
         let plan = SegmentPlan::new(1, 2);
-        RelaySource::new(&SegmentPlan { ranks: 64, far: 62, hosts: 2, ..plan })
+        let mut source = RelaySource::new(&SegmentPlan { ranks: 64, far: 62, hosts: 2, ..plan });
+        assert!(source.connected().is_empty());
+        source
     }
 
     fn frame(
@@ -158,9 +168,9 @@ mod tests {
         length: usize,
         slot: u32,
     ) -> (Header, Vec<u8>) {
-        let message = Header { sequence, class, ..Header::user(kind, length as u32, 7, 9) };
+        let message = Header { class, ..Header::user(kind, length as u32, 7, 9) };
         let bytes = [&message.encode()[..], &vec![5; length]].concat();
-        (RelayedPiece::frame(class, length, (slot, 3)), bytes)
+        (Header { sequence, ..RelayedPiece::frame(class, length, (slot, 3)) }, bytes)
     }
 
     #[test]
@@ -174,7 +184,7 @@ mod tests {
             }
         }
         let (header, data) = frame(Kind::Eager, Class::User, 4, 100, 1);
-        let refused = Err(SourceError::NotGranted { sent: 5, granted: 4 });
+        let refused = Err(SourceError::NotGranted { granted: 4 });
         assert_eq!(source.take(&header, &data), refused);
         assert_eq!(source.grant((1, 3), 4), None, "nothing new");
         assert_eq!(source.grant((1, 2), 6), None, "a former process");
@@ -188,35 +198,35 @@ mod tests {
     #[test]
     fn a_further_connection_is_told_where_to_go_on() {
         let mut source = source();
-        assert!(source.positions().is_empty());
         for sequence in 0..3 {
             let (header, data) = frame(Kind::Eager, Class::User, sequence, 100, 1);
             assert_eq!(source.take(&header, &data), Ok((1, 3)));
         }
         assert!(source.grant((1, 3), 6).is_some());
-        let told = |source: &RelaySource| -> Vec<_> {
-            let told = source.positions().into_iter();
+        let told = |source: &mut RelaySource| -> Vec<_> {
+            let told = source.connected().into_iter();
             told.map(|(it, data)| (it.kind, it.context, it.tag, u64::from_le_bytes(data))).collect()
         };
         let expected = [(Kind::Received, 1, 3, 3), (Kind::Granted, 1, 3, 6)];
-        assert_eq!(told(&source), expected);
+        assert_eq!(told(&mut source), expected);
         source.leave();
-        assert_eq!(told(&source), expected, "the goodbye may not have been answered");
+        assert_eq!(told(&mut source), expected, "the goodbye may not have been answered");
         let (header, data) = frame(Kind::Eager, Class::User, 3, 100, 1);
         assert!(matches!(source.take(&header, &data), Err(SourceError::NoSlot { .. })));
     }
 
     #[test]
-    fn urgent_messages_have_no_order_and_go_a_little_further() {
+    fn urgent_messages_go_a_little_further() {
         let mut source = source();
-        for _ in 0..4 + RELAYED_URGENT_MORE {
-            let (header, data) = frame(Kind::Eager, Class::Urgent, 99, 8, 0);
+        let most = 4 + RELAYED_URGENT_MORE as u16;
+        for position in 0..most {
+            let (header, data) = frame(Kind::Eager, Class::Urgent, position, 8, 0);
             assert_eq!(source.take(&header, &data), Ok((0, 3)));
         }
-        let (header, data) = frame(Kind::Eager, Class::Urgent, 99, 8, 0);
-        assert!(matches!(source.take(&header, &data), Err(SourceError::NotGranted { .. })));
+        let (header, data) = frame(Kind::Eager, Class::Urgent, most, 8, 0);
+        assert!(matches!(source.take(&header, &data), Err(SourceError::Position(_))));
         assert!(source.grant((0, 3), 13).is_some());
-        let (header, data) = frame(Kind::Eager, Class::User, 0, 8, 0);
+        let (header, data) = frame(Kind::Eager, Class::User, most, 8, 0);
         assert_eq!(source.take(&header, &data), Ok((0, 3)), "the first of the ordered ones");
     }
 
@@ -226,7 +236,8 @@ mod tests {
         let (header, data) = frame(Kind::Eager, Class::User, 0, 100, 18);
         assert_eq!(refused(&header, &data), Some(SourceError::NoSlot { slot: 18, slots: 18 }));
         let (header, data) = frame(Kind::Eager, Class::User, 1, 100, 0);
-        assert_eq!(refused(&header, &data), Some(SourceError::Order { found: 1, wanted: 0 }));
+        let missing = LaneError::Position { expected: 0, found: 1 };
+        assert_eq!(refused(&header, &data), Some(missing.into()));
         let (header, data) = frame(Kind::Goodbye, Class::User, 0, 100, 0);
         assert_eq!(refused(&header, &data), Some(RelayedError::Form.into()));
         let (header, data) = frame(Kind::Eager, Class::User, 0, 16_321, 0);

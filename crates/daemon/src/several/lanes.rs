@@ -279,7 +279,7 @@ fn a_process_that_gets_no_lane_for_the_others_limit_has_the_relay_at_once() {
     other.say(&Handover::Want { far: 0 });
     assert!(matches!(other.hear().unwrap(), (Some(Handover::Unreachable { far: 0 }), None)));
     let host = u32::from(zero.entry.host.0);
-    other.say(&Handover::Relay { slot: 0, incarnation: 1, host });
+    other.say(&Handover::Relay { host });
     let heard = other.hear().unwrap();
     assert!(matches!(heard, (Some(Handover::Relayed { .. }), Some(_))), "{heard:?}");
     // What the hosts had to say is here before this.

@@ -1,6 +1,7 @@
 //! An endpoint and its network to processes on other hosts.
 
 use landeck_channel::incast::Incast;
+use landeck_channel::relay_requests::RelayRequests;
 use landeck_channel::{Channel, Peer};
 use landeck_memory::{LaneRecord, Operation};
 use landeck_wire::way::{Extent, MessageWay, choose};
@@ -115,6 +116,12 @@ impl<N: Channel> Endpoint<N> {
         if let Some(network) = &mut self.far {
             network.ask_for_group_numbers();
         }
+    }
+
+    /// The requests about regions of a far process, for a caller that waits for answers: looks go to the network for them.
+    pub fn relay_requests(&mut self, owner: Peer) -> Option<&mut RelayRequests> {
+        self.budget.expect(Interest::Surely);
+        self.far.as_mut()?.relay_requests(owner)
     }
 
     /// Receives no message of other hosts from now on, and tells the senders of those that wait here. Otherwise two

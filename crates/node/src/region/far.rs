@@ -1,7 +1,5 @@
 //! Regions of processes on other hosts, which the relay of the owner's host accesses.
 
-use std::sync::Arc;
-
 use landeck_engine::Shared;
 use landeck_kernel::Peer;
 use landeck_memory::shared_area::OutsideArea;
@@ -12,13 +10,12 @@ use rustix::io::Errno;
 use super::RegionAddress;
 use crate::error::{Error, ErrorKind, Result};
 use crate::peers::{far_failure, far_owner};
-use crate::region::relay::{Relay, RelayError};
+use crate::region::relay::{self, RelayError};
 
 const WORD_BYTES: usize = size_of::<u64>();
 
 /// A region of a process on another host.
 pub(super) struct FarRegion {
-    relay: Arc<Relay>,
     owner: Peer,
     address: RegionAddress,
     bytes: usize,
@@ -31,7 +28,7 @@ impl FarRegion {
         if let Some(gone) = far_failure(&shared.segment, owner) {
             return Err(gone.into());
         }
-        let mut far = Self { relay: Relay::of(shared, owner), owner, address, bytes: 0 };
+        let mut far = Self { owner, address, bytes: 0 };
         far.bytes = far.ask_word(shared, 0, RelayOperation::Look)? as usize;
         Ok(far)
     }
@@ -51,12 +48,12 @@ impl FarRegion {
     ) -> Result<()> {
         self.check(shared, offset, bytes.len())?;
         let count = bytes.len().div_ceil(RELAY_PART_BYTES).max(usize::from(notifies));
-        let request = |part: usize, number| {
+        let request = |part: usize| {
             let range = part_of(part, bytes.len());
             let operation = RelayOperation::Put { notifies: notifies && part + 1 == count };
-            (self.request(number, offset + range.start, operation), &bytes[range])
+            (self.request(offset + range.start, operation), &bytes[range])
         };
-        let asked = self.relay.ask(shared, self.owner, count, request, |_, data| data.is_empty());
+        let asked = relay::ask(shared, self.owner, count, request, |_, data| data.is_empty());
         asked.map_err(|error| self.error(shared, offset, bytes.len(), error))
     }
 
@@ -64,10 +61,10 @@ impl FarRegion {
     pub(super) fn get(&self, shared: &Shared, offset: usize, into: &mut [u8]) -> Result<()> {
         let length = into.len();
         self.check(shared, offset, length)?;
-        let request = |part: usize, number| {
+        let request = |part: usize| {
             let range = part_of(part, length);
             let operation = RelayOperation::Get { bytes: range.len() as u64 };
-            (self.request(number, offset + range.start, operation), &[][..])
+            (self.request(offset + range.start, operation), &[][..])
         };
         let take = |part: usize, data: &[u8]| {
             let place = &mut into[part_of(part, length)];
@@ -78,7 +75,7 @@ impl FarRegion {
             is_right
         };
         let count = length.div_ceil(RELAY_PART_BYTES);
-        let asked = self.relay.ask(shared, self.owner, count, request, take);
+        let asked = relay::ask(shared, self.owner, count, request, take);
         asked.map_err(|error| self.error(shared, offset, length, error))
     }
 
@@ -98,7 +95,7 @@ impl FarRegion {
 
     fn ask_word(&self, shared: &Shared, offset: usize, operation: RelayOperation) -> Result<u64> {
         let mut word = 0;
-        let request = |_, number| (self.request(number, offset, operation), &[][..]);
+        let request = |_| (self.request(offset, operation), &[][..]);
         let take = |_, data: &[u8]| match <[u8; WORD_BYTES]>::try_from(data) {
             Ok(bytes) => {
                 word = u64::from_le_bytes(bytes);
@@ -106,16 +103,16 @@ impl FarRegion {
             }
             Err(_) => false,
         };
-        let asked = self.relay.ask(shared, self.owner, 1, request, take);
+        let asked = relay::ask(shared, self.owner, 1, request, take);
         asked.map_err(|error| self.error(shared, offset, WORD_BYTES, error))?;
         Ok(word)
     }
 
-    fn request(&self, request: u32, offset: usize, operation: RelayOperation) -> RelayRequest {
+    fn request(&self, offset: usize, operation: RelayOperation) -> RelayRequest {
         let RegionAddress { process, place, number } = self.address;
         let (slot, incarnation) = (process.slot.0, process.incarnation.0);
         let offset = offset as u64;
-        RelayRequest { request, slot, incarnation, place, number, offset, operation }
+        RelayRequest { slot, incarnation, place, number, offset, operation }
     }
 
     /// Refuses what this host can refuse by itself.
@@ -135,7 +132,7 @@ impl FarRegion {
         match error {
             RelayError::Failed(error) => error,
             RelayError::Refused(RelayOutcome::OwnerGone, _) => {
-                self.relay.explain(shared, self.owner, "it says that the owner has ended")
+                relay::explain(shared, self.owner, "it says that the owner has ended")
             }
             RelayError::Refused(RelayOutcome::Outside, bytes) => {
                 outside(offset, length, bytes as usize).into()
@@ -147,7 +144,7 @@ impl FarRegion {
                 AccessError::Unmapped(Errno::from_raw_os_error(errno as i32)).into()
             }
             RelayError::Refused(RelayOutcome::Senseless, _) => {
-                self.relay.unreachable(shared, "it does not understand this process")
+                relay::unreachable(shared, self.owner, "it does not understand this process")
             }
             RelayError::Refused(RelayOutcome::Done | RelayOutcome::Gone, _) => {
                 far_failure(&shared.segment, self.owner)

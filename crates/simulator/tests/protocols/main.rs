@@ -3,6 +3,7 @@
 //! A failing run prints its seed and its last events. `LANDECK_SEED` set to that seed repeats this run alone.
 //! `LANDECK_SOAK=1` runs more seeds, and a million simulated seconds without a false loss.
 
+mod carried;
 mod driving;
 mod hosts;
 mod incast;

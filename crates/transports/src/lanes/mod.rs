@@ -49,6 +49,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use landeck_channel::relay_requests::RelayRequests;
 use landeck_channel::{Channel, Peer, SendError, Sink, Traffic, URGENT_BYTES_MAX};
 use landeck_memory::{Bytes, LaneRecord, Segment};
 use landeck_wire::handover::{Handover, LaneKeys};
@@ -305,13 +306,18 @@ impl Lanes {
     #[inline]
     fn look<S: Sink + ?Sized>(&mut self, everywhere: bool, sink: &mut S) -> (bool, usize) {
         self.looks = self.looks.wrapping_add(1);
+        let has_answers = match &mut self.relayed {
+            Some(relayed) => relayed.read_answers(&mut self.daemon, &self.epoll),
+            None => false,
+        };
         if let [only] = self.open[..]
             && !everywhere
             && !self.looks.is_multiple_of(DIRECT_LOOKS)
         {
-            return (self.read(only, sink), 0);
+            return (self.read(only, sink) | has_answers, 0);
         }
-        self.look_everywhere(sink)
+        let (any, events) = self.look_everywhere(sink);
+        (any | has_answers, events)
     }
 
     fn look_everywhere<S: Sink + ?Sized>(&mut self, sink: &mut S) -> (bool, usize) {
@@ -339,7 +345,7 @@ impl Lanes {
             }
             if let Some(host) = relayed::host_of(data.u64()) {
                 if let Some(relayed) = &mut self.relayed {
-                    relayed.ready(host, &mut self.daemon, &self.epoll);
+                    any |= relayed.ready(host, &mut self.daemon, &self.epoll);
                 }
                 continue;
             }
@@ -836,6 +842,18 @@ impl Channel for Lanes {
         let far = self.number_of(peer);
         let lane = far.and_then(|far| self.places[far as usize].lane.as_mut());
         lane.map_or(0, |lane| lane.take_disorder())
+    }
+
+    fn relay_requests(&mut self, owner: Peer) -> Option<&mut RelayRequests> {
+        let far = self.number_of(owner).filter(|_| !self.has_left)?;
+        self.relayed.as_mut().map(|relayed| relayed.requests_to(far, &mut self.daemon))
+    }
+
+    fn sleep_for_answers(&mut self, owner: Peer, longest: Duration) -> bool {
+        let (Some(far), Some(relayed)) = (self.number_of(owner), &mut self.relayed) else {
+            return false;
+        };
+        relayed.sleep_for_answers((far, longest), &mut self.daemon, &self.epoll)
     }
 
     fn has_unsent(&self) -> bool {

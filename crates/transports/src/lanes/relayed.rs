@@ -1,33 +1,37 @@
 //! The relayed path of a process: messages over the relays of other hosts, and those that the relay of its own host
-//! brings.
+//! brings. Requests about regions of another host take the same connection to its relay ([`RelayRequests`]).
 //!
 //! A process has one such connection to each host, whatever number of processes it sends to there. It belongs to the
 //! pieces of all of them. Each pair and direction has positions in whole pieces ([`landeck_wire::relayed`]): a sender
 //! goes as far as its receiver has granted. So a receiver that does nothing stops its own senders alone.
 //!
-//! A sent piece is kept until the receiver is known to have taken it, which grants tell. So at most a window is kept for
-//! each receiver, 4 MiB for all. When a connection breaks, the daemon opens another one. The relay says first how many
-//! pieces of each direction it has, and the process sends the others again. Nothing is lost, and nothing comes twice.
+//! The sending side of a direction is a pair ([`landeck_channel::pair`]), whose lanes are the connections. It keeps a piece until the receiver is
+//! known to have taken it, which grants tell. So at most a window is kept for each receiver, 4 MiB for all. When a
+//! connection breaks, the daemon opens another one. The relay says first how many pieces of each direction it has, and the
+//! process sends the others again. Nothing is lost, and nothing comes twice.
+
+mod outgoing;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use landeck_channel::relay_requests::RelayRequests;
 use landeck_channel::silence::Barren;
 use landeck_channel::{BrokenPeer, Peer, SendError, Sink, Verdict};
-use landeck_memory::{Bytes, FarProcess, LaneRecord, Segment};
+use landeck_memory::{Bytes, LaneRecord, Segment};
 use landeck_wire::handover::{Handover, LaneKeys, LaneSilence, RELAY_LANE};
-use landeck_wire::relayed::{
-    RELAYED_URGENT_MORE, RelayedPiece, message_of, relayed_piece_bytes, relayed_window,
-};
+use landeck_wire::relayed::{message_of, relayed_piece_bytes, relayed_window};
 use landeck_wire::{Class, HEADER_BYTES, Header, Kind, POSITION_BYTES};
 use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::daemon::DaemonSocket;
 use super::framing::DATA_BYTES_MAX;
 use super::relay::{RelayEnd, RelayStream};
 use super::relay_ring::RelayRingReceiver;
+use outgoing::{Outgoing, Rest};
 
 /// The bytes that may wait for the network on one connection before ordered messages are refused, and urgent ones.
 const UNSENT_MAX: usize = 256 << 10;
@@ -41,7 +45,6 @@ const READS_PER_POLL: u32 = 16;
 pub(super) struct Relayed {
     segment: Segment,
     slot: u32,
-    incarnation: u32,
     /// The number of the first far process as a peer.
     first_far: u32,
     window: u64,
@@ -58,6 +61,8 @@ pub(super) struct Relayed {
     incoming: HashMap<u32, Incoming>,
     /// The far processes with messages that the sink holds.
     offering: Vec<u32>,
+    /// The number of connections so far, to all relays. Later ones have higher numbers.
+    connections: u32,
     has_left: bool,
 }
 
@@ -65,6 +70,8 @@ pub(super) struct Relayed {
 #[derive(Default)]
 struct Link {
     stream: Option<RelayStream>,
+    /// The number of the last connection.
+    number: u32,
     watched: EventFlags,
     /// The relay takes messages.
     is_open: bool,
@@ -80,37 +87,12 @@ struct Link {
     barren: Barren,
     /// The far processes that wait for the connection, or have used it.
     users: Vec<u32>,
-}
-
-/// The outgoing direction of a pair.
-struct Outgoing {
-    process: FarProcess,
-    host: u16,
-    /// The number of pieces sent, urgent messages included.
-    sent: u64,
-    granted: u64,
-    /// The number of ordered pieces sent.
-    sequence: u16,
-    /// The message that is not sent to its end.
-    rest: Option<Rest>,
-    /// The pieces that the receiver is not known to have taken. The last of them is the last one sent.
-    kept: VecDeque<KeptPiece>,
-    /// The position of the next piece for the connection: below that of the next new one, it is one of those kept.
-    next: u64,
-    /// The number of pieces that the relay has, by its word on a new connection.
-    told: u64,
-}
-
-/// A piece that was sent: its frame, and the data of that.
-struct KeptPiece {
-    frame: Header,
-    data: Vec<u8>,
-}
-
-struct Rest {
-    header: Header,
-    data: Vec<u8>,
-    at: usize,
+    /// The requests about regions. They outlive their connections.
+    requests: RelayRequests,
+    /// The far process whose region was asked about last.
+    owner: Option<u32>,
+    /// The daemon has said that there is no first connection. It is asked for it again.
+    is_refused: bool,
 }
 
 /// The incoming direction of a pair.
@@ -136,7 +118,6 @@ impl Relayed {
         Self {
             segment: segment.clone(),
             slot,
-            incarnation,
             first_far: plan.slots(),
             window: relayed_window(plan.ranks),
             piece_max: relayed_piece_bytes(plan.ranks),
@@ -147,6 +128,7 @@ impl Relayed {
             unfinished: Vec::new(),
             incoming: HashMap::new(),
             offering: Vec::new(),
+            connections: 0,
             has_left: false,
         }
     }
@@ -162,13 +144,10 @@ impl Relayed {
     ) -> Result<(), SendError> {
         let record = self.segment.far_record(far);
         let host = record.host_number;
-        let (slot, incarnation) = (self.slot, self.incarnation);
         let link = self.links.entry(host).or_default();
         if !link.users.contains(&far) {
             link.users.push(far);
-            if link.stream.is_none() && !link.is_over {
-                daemon.say(Handover::Relay { slot, incarnation, host: host.into() });
-            }
+            link.want(host, daemon);
         }
         let Some(stream) = link.stream.as_mut().filter(|_| link.is_open && !link.has_left) else {
             return Err(SendError::Full);
@@ -176,15 +155,12 @@ impl Relayed {
         let window = self.window;
         let out = self.outgoing.entry(far).or_insert_with(|| {
             self.receivers.insert((host, record.process.slot), far);
-            Outgoing::new(record.process, host, window)
+            Outgoing::new(record.process, (host, link.number), window)
         });
         let is_urgent = header.class == Class::Urgent;
-        let (most, unsent_max) = match is_urgent {
-            true => (out.granted + RELAYED_URGENT_MORE, UNSENT_MAX_URGENT),
-            false => (out.granted, UNSENT_MAX),
-        };
-        let is_in_order = !out.is_behind() && (is_urgent || out.rest.is_none());
-        if !is_in_order || out.sent >= most || stream.unsent() >= unsent_max {
+        let unsent_max = if is_urgent { UNSENT_MAX_URGENT } else { UNSENT_MAX };
+        let is_in_order = !out.pair.is_behind() && (is_urgent || out.rest.is_none());
+        if !is_in_order || !out.is_granted(header.class) || stream.unsent() >= unsent_max {
             return Err(SendError::Full);
         }
         let header = Header { length: data.len() as u32, ..*header };
@@ -204,6 +180,42 @@ impl Relayed {
             self.watch(host, epoll);
         }
         Ok(())
+    }
+
+    /// The requests about regions of processes of a far process's host.
+    pub(super) fn requests_to(
+        &mut self,
+        far: u32,
+        daemon: &mut DaemonSocket,
+    ) -> &mut RelayRequests {
+        let host = self.segment.far_record(far).host_number;
+        let link = self.links.entry(host).or_default();
+        if link.owner.replace(far).is_none() {
+            link.want(host, daemon);
+        }
+        &mut link.requests
+    }
+
+    /// Sends what waits for the relay of a far process's host, and sleeps until its connection is ready. False if there is
+    /// none.
+    pub(super) fn sleep_for_answers(
+        &mut self,
+        (far, longest): (u32, Duration),
+        daemon: &mut DaemonSocket,
+        epoll: &OwnedFd,
+    ) -> bool {
+        let host = self.segment.far_record(far).host_number;
+        self.tend(daemon, epoll);
+        let link = self.links.get(&host).filter(|link| link.awaits_answers());
+        let Some(stream) = link.and_then(|link| link.stream.as_ref()) else { return false };
+        let mut wanted = PollFlags::IN;
+        wanted.set(PollFlags::OUT, stream.unsent() > 0);
+        let mut sockets = [PollFd::new(stream, wanted)];
+        let longest = Timespec::try_from(longest).ok();
+        if poll(&mut sockets, longest.as_ref()).is_ok_and(|ready| ready > 0) {
+            self.ready(host, daemon, epoll);
+        }
+        true
     }
 
     /// Takes over a connection to the relay of a host.
@@ -232,25 +244,32 @@ impl Relayed {
         });
         match opened {
             Ok(stream) => {
-                link.stream = Some(stream);
+                self.connections += 1;
+                (link.stream, link.number) = (Some(stream), self.connections);
+                for out in self.outgoing.values_mut().filter(|out| out.host == host) {
+                    // It is the newest.
+                    let _ = out.pair.open(link.number);
+                }
                 self.watch(host, epoll);
             }
             Err(end) => self.end(host, &end, daemon, epoll),
         }
     }
 
-    /// No address leads to the relay of a host. The daemon tries it again for a while, and the arbiter decides then.
-    pub(super) fn refused(&self, host: u32, daemon: &mut DaemonSocket) {
-        let link = u16::try_from(host).ok().and_then(|host| self.links.get(&host));
-        if let Some(link) = link.filter(|link| link.stream.is_none() && !link.is_over) {
-            let (lane, errno) = (RELAY_LANE, libc::EHOSTUNREACH);
-            self.report(link, daemon, |far, incarnation| Handover::Broken {
-                far,
-                incarnation,
-                lane,
-                errno,
-            });
-        }
+    /// No address leads to the relay of a host. Where messages wait, or there was a connection before, the daemon tries it
+    /// again for a while, and the arbiter decides then.
+    pub(super) fn refused(&mut self, host: u32, daemon: &mut DaemonSocket) {
+        let Ok(host) = u16::try_from(host) else { return };
+        let link = self.links.get_mut(&host);
+        let Some(link) = link.filter(|link| link.stream.is_none() && !link.is_over) else { return };
+        link.is_refused = link.requests.is_new() && link.owner.is_some();
+        let (lane, errno) = (RELAY_LANE, libc::EHOSTUNREACH);
+        self.report(host, daemon, |far, incarnation| Handover::Broken {
+            far,
+            incarnation,
+            lane,
+            errno,
+        });
     }
 
     /// Ends the connections that have carried nothing for the limit, by a time.
@@ -262,6 +281,9 @@ impl Relayed {
     ) {
         for host in self.links.keys().copied().collect::<Vec<_>>() {
             let Some(link) = self.links.get_mut(&host) else { continue };
+            if std::mem::take(&mut link.is_refused) {
+                link.want(host, daemon);
+            }
             let Some(stream) = &mut link.stream else { continue };
             let Err(end) = stream.look_at_silence(now, limit) else { continue };
             self.end(host, &end, daemon, epoll);
@@ -272,7 +294,7 @@ impl Relayed {
     pub(super) fn describe_silences(&self, tell: &mut dyn FnMut(LaneRecord)) {
         for link in self.links.values() {
             let silence = link.stream.as_ref().and_then(RelayStream::silence);
-            let far = link.users.iter().find(|far| !self.is_gone(**far));
+            let far = link.users().find(|far| !self.is_gone(*far));
             let (Some((unsent_bytes, since)), Some(far)) = (silence, far) else { continue };
             let since_ns = since.as_nanos() as u64;
             let peer = self.first_far + far;
@@ -282,13 +304,9 @@ impl Relayed {
     }
 
     /// Tells the daemon that a connection is missing. Another one, or a word, explains it.
-    fn report(
-        &self,
-        link: &Link,
-        daemon: &mut DaemonSocket,
-        report: impl Fn(u32, u32) -> Handover,
-    ) {
-        for &far in link.users.iter().filter(|far| !self.is_gone(**far)) {
+    fn report(&self, host: u16, daemon: &mut DaemonSocket, report: impl Fn(u32, u32) -> Handover) {
+        let users = self.links.get(&host).into_iter().flat_map(Link::users);
+        for far in users.filter(|far| !self.is_gone(*far)) {
             daemon.say(report(far, self.segment.far_record(far).process.incarnation));
         }
     }
@@ -297,13 +315,29 @@ impl Relayed {
         self.segment.far_record(far).state.is_gone()
     }
 
-    /// Goes on with a connection whose socket is ready.
-    pub(super) fn ready(&mut self, host: u16, daemon: &mut DaemonSocket, epoll: &OwnedFd) {
+    /// Goes on with a connection whose socket is ready. Returns whether answers about regions have come.
+    pub(super) fn ready(&mut self, host: u16, daemon: &mut DaemonSocket, epoll: &OwnedFd) -> bool {
+        let answered = |all: &Self| all.links.get(&host).map(|link| link.requests.answered());
+        let before = answered(self);
         if let Err(end) = self.read(host) {
             self.end(host, &end, daemon, epoll);
         }
         self.tend(daemon, epoll);
         self.watch(host, epoll);
+        answered(self) != before
+    }
+
+    /// Reads the connections that requests without an answer have gone over. Returns whether answers have come.
+    #[inline]
+    pub(super) fn read_answers(&mut self, daemon: &mut DaemonSocket, epoll: &OwnedFd) -> bool {
+        let awaited = |(host, link): (&u16, &Link)| link.awaits_answers().then_some(*host);
+        let mut after = 0;
+        let mut any = false;
+        while let Some(host) = self.links.range(after..).find_map(awaited) {
+            any |= self.ready(host, daemon, epoll);
+            after = host.saturating_add(1);
+        }
+        any
     }
 
     fn read(&mut self, host: u16) -> Result<(), RelayEnd> {
@@ -316,21 +350,27 @@ impl Relayed {
             while let Some((header, data)) = stream.first()? {
                 match header.kind {
                     Kind::RelayOpen if header == Header::RELAY_OPEN && !link.is_open => {
-                        (link.is_open, link.began_at) = (true, 0);
+                        (link.is_open, link.began_at) = (true, link.requests.answered());
+                        link.requests.connected(link.number);
                         let its = self.outgoing.iter_mut().filter(|(_, out)| out.host == host);
                         for (far, out) in its {
-                            let is_gone = self.segment.far_record(*far).state.is_gone();
-                            link.began_at += out.told;
-                            out.go_on(is_gone)?;
-                            if out.is_behind() && !self.unfinished.contains(far) {
+                            if self.segment.far_record(*far).state.is_gone() {
+                                out.drop_all();
+                            } else if out.pair.is_opening() {
+                                out.hear(0, 0)?; // the relay has nothing of this direction
+                            }
+                            link.began_at += out.pair.received_there();
+                            if out.pair.is_behind() && !self.unfinished.contains(far) {
                                 self.unfinished.push(*far);
                             }
                         }
                     }
+                    Kind::RelayAnswer => link.requests.answer(&header, data)?,
                     Kind::Goodbye if link.has_left => link.is_left = true,
                     kind @ (Kind::Granted | Kind::Received) => {
                         let far = self.receivers.get(&(host, header.context));
-                        let out = far.and_then(|far| self.outgoing.get_mut(far));
+                        let is_there = |far: &&u32| !self.segment.far_record(**far).state.is_gone();
+                        let out = far.filter(is_there).and_then(|far| self.outgoing.get_mut(far));
                         // Another process may have had the slot before.
                         let out = out.filter(|it| it.process.incarnation == header.tag);
                         let data: &[u8; POSITION_BYTES] =
@@ -340,7 +380,7 @@ impl Relayed {
                             Some(out) if kind == Kind::Granted => {
                                 out.hear_grant(position, self.window)?;
                             }
-                            Some(out) if !link.is_open => out.told = position,
+                            Some(out) if !link.is_open => out.hear(position, 0)?,
                             Some(_) => return Err(BrokenPeer::Form.into()),
                             None => {}
                         }
@@ -353,7 +393,7 @@ impl Relayed {
         Ok(())
     }
 
-    /// Sends what waits: pieces that were lost with a connection, further pieces, and goodbyes behind them.
+    /// Sends what waits: pieces that were lost with a connection, further pieces, requests, and goodbyes behind them.
     pub(super) fn tend(&mut self, daemon: &mut DaemonSocket, epoll: &OwnedFd) {
         for far in std::mem::take(&mut self.unfinished) {
             let is_gone = self.is_gone(far);
@@ -370,7 +410,7 @@ impl Relayed {
             let again = out.push_again(stream);
             let pushed = again.and_then(|()| out.push_rest(stream, self.piece_max));
             let host = out.host;
-            if out.rest.is_some() || out.is_behind() {
+            if out.rest.is_some() || out.pair.is_behind() {
                 self.unfinished.push(far);
             }
             if let Err(end) = pushed.and_then(|()| stream.flush()) {
@@ -387,9 +427,16 @@ impl Relayed {
             let Some(link) = self.links.get_mut(&host) else { continue };
             let Some(stream) = &mut link.stream else { continue };
             let mut result = Ok(());
-            if says_goodbye && link.is_open && !link.has_left {
+            while result.is_ok()
+                && stream.unsent() < UNSENT_MAX
+                && let Some((header, data)) = link.requests.next_to_send()
+            {
+                result = stream.push(header, data, &[]);
+            }
+            let is_behind = link.requests.has_waiting();
+            if says_goodbye && link.is_open && !link.has_left && !is_behind {
                 link.has_left = true;
-                result = stream.push(&Header::GOODBYE, &[], &[]);
+                result = result.and_then(|()| stream.push(&Header::GOODBYE, &[], &[]));
             }
             if let Err(end) = result.and_then(|()| stream.flush()) {
                 self.end(host, &end, daemon, epoll);
@@ -401,7 +448,9 @@ impl Relayed {
     /// Whether [`Relayed::tend`] may have something to do.
     #[inline]
     pub(super) fn needs_care(&self) -> bool {
-        !self.unfinished.is_empty() || self.has_left
+        !self.unfinished.is_empty()
+            || self.has_left
+            || self.links.values().any(|link| link.requests.has_waiting())
     }
 
     /// Watches the socket of a connection for what it now waits for.
@@ -430,6 +479,7 @@ impl Relayed {
             let _ = epoll::delete(epoll, &stream);
         }
         link.watched = EventFlags::empty();
+        link.requests.disconnected();
         if link.is_over || link.is_left {
             return;
         }
@@ -444,23 +494,21 @@ impl Relayed {
             RelayEnd::Broken(_) | RelayEnd::Keys(_) => (Box::new(broken(libc::EPROTO)), true),
             RelayEnd::Silent(silence) => {
                 let its = self.outgoing.values().filter(|out| out.host == host);
-                let has_more = its.into_iter().any(|out| !out.kept.is_empty());
+                let has_more = link.requests.has_unanswered()
+                    || its.into_iter().any(|out| !out.pair.may_change_path());
                 let is_hopeless = link.barren.count(link.began_at, has_more);
                 let silence = LaneSilence { is_hopeless, ..*silence };
                 (Box::new(move |far, _| Handover::Silent { far, lane, silence }), is_hopeless)
             }
         };
         link.is_over = is_over;
-        for out in self.outgoing.values_mut().filter(|out| out.host == host) {
-            out.told = 0;
-        }
-        let Some(link) = self.links.get(&host) else { return };
-        self.report(link, daemon, report);
-        if link.users.iter().all(|far| self.is_gone(*far)) {
-            self.links.remove(&host); // the next message asks for another one
-        } else if !is_over {
-            let (slot, incarnation) = (self.slot, self.incarnation);
-            daemon.say(Handover::Relay { slot, incarnation, host: host.into() });
+        self.report(host, daemon, report);
+        let Some(link) = self.links.get_mut(&host) else { return };
+        if link.users().any(|far| !self.segment.far_record(far).state.is_gone()) {
+            link.want(host, daemon);
+        } else {
+            // The next message or request asks for another one.
+            *link = Link { requests: std::mem::take(&mut link.requests), ..Link::default() };
         }
     }
 
@@ -592,8 +640,8 @@ impl Relayed {
 
     /// Whether a living process of a host may not have all pieces.
     fn keeps_pieces_for(&self, host: u16) -> bool {
-        let its = self.outgoing.iter().filter(|(_, out)| out.host == host && !out.kept.is_empty());
-        its.into_iter().any(|(far, _)| !self.is_gone(*far))
+        let its = self.outgoing.iter().filter(|(_, out)| out.host == host);
+        its.into_iter().any(|(far, out)| !out.pair.may_change_path() && !self.is_gone(*far))
     }
 
     /// Forgets the processes that had a far place before this incarnation. The next message asks anew for a connection that
@@ -622,6 +670,26 @@ impl Relayed {
     }
 }
 
+impl Link {
+    /// Asks the daemon for a connection, if there is none and may be one.
+    fn want(&mut self, host: u16, daemon: &mut DaemonSocket) {
+        if self.stream.is_none() && !self.is_over {
+            daemon.say(Handover::Relay { host: host.into() });
+        }
+    }
+
+    fn awaits_answers(&self) -> bool {
+        self.is_open && self.requests.has_unanswered()
+    }
+
+    /// The far processes for which a connection must not be missing. A process may ask in vain about a region, if there
+    /// never was a connection.
+    fn users(&self) -> impl Iterator<Item = u32> {
+        let owner = self.owner.filter(|_| !self.requests.is_new());
+        self.users.iter().copied().chain(owner)
+    }
+}
+
 /// The key of a host's connection in events, which no far process has.
 pub(super) fn key(host: u16) -> u64 {
     1 << 32 | u64::from(host)
@@ -630,112 +698,6 @@ pub(super) fn key(host: u16) -> u64 {
 /// The host of a connection with this key.
 pub(super) fn host_of(key: u64) -> Option<u16> {
     (key >> 32 == 1).then_some(key as u16)
-}
-
-impl Outgoing {
-    fn new(process: FarProcess, host: u16, granted: u64) -> Self {
-        let (kept, rest) = (VecDeque::new(), None);
-        Self { process, host, sent: 0, granted, sequence: 0, rest, kept, next: 0, told: 0 }
-    }
-
-    /// Whether pieces are to be sent again, before any new one.
-    fn is_behind(&self) -> bool {
-        self.next < self.sent
-    }
-
-    /// The position of the first piece that is kept.
-    fn first_kept(&self) -> u64 {
-        self.sent - self.kept.len() as u64
-    }
-
-    /// Everything up to a position is known to have arrived.
-    fn drop_before(&mut self, position: u64) {
-        let count = position.saturating_sub(self.first_kept());
-        self.kept.drain(..self.kept.len().min(count as usize));
-    }
-
-    fn drop_all(&mut self) {
-        self.kept.clear();
-        (self.rest, self.next) = (None, self.sent);
-    }
-
-    /// Goes on over a new connection, behind the pieces that the relay has.
-    fn go_on(&mut self, is_gone: bool) -> Result<(), BrokenPeer> {
-        if is_gone {
-            self.drop_all();
-            return Ok(());
-        }
-        if self.told < self.first_kept() || self.told > self.sent {
-            return Err(BrokenPeer::Form);
-        }
-        self.next = self.told;
-        Ok(())
-    }
-
-    /// Appends pieces again that the relay does not have.
-    fn push_again(&mut self, stream: &mut RelayStream) -> Result<(), RelayEnd> {
-        while self.is_behind() && stream.unsent() < UNSENT_MAX {
-            let place = (self.next - self.first_kept()) as usize;
-            let Some(piece) = self.kept.get(place) else { break };
-            stream.push(&piece.frame, &piece.data, &[])?;
-            self.next += 1;
-        }
-        Ok(())
-    }
-
-    /// Appends a piece.
-    fn push(
-        &mut self,
-        stream: &mut RelayStream,
-        header: &Header,
-        piece: &[u8],
-    ) -> Result<(), RelayEnd> {
-        let message = Header { sequence: self.sequence, ..*header };
-        let receiver = (self.process.slot, self.process.incarnation);
-        let frame = RelayedPiece::frame(header.class, piece.len(), receiver);
-        let data = [&message.encode()[..], piece].concat();
-        let pushed = stream.push(&frame, &data, &[]);
-        self.kept.push_back(KeptPiece { frame, data });
-        self.sent += 1;
-        self.next += 1;
-        if header.class != Class::Urgent {
-            self.sequence = self.sequence.wrapping_add(1);
-        }
-        pushed
-    }
-
-    /// Appends further pieces of the message that is not sent to its end, as far as they are granted.
-    fn push_rest(&mut self, stream: &mut RelayStream, piece_max: usize) -> Result<(), RelayEnd> {
-        if self.is_behind() {
-            return Ok(());
-        }
-        let Some(mut rest) = self.rest.take() else { return Ok(()) };
-        while self.sent < self.granted && rest.at < rest.data.len() && stream.unsent() < UNSENT_MAX
-        {
-            let end = rest.data.len().min(rest.at + piece_max);
-            let pushed = self.push(stream, &rest.header, &rest.data[rest.at..end]);
-            rest.at = end;
-            if pushed.is_err() {
-                self.rest = Some(rest);
-                return pushed;
-            }
-        }
-        if rest.at < rest.data.len() {
-            self.rest = Some(rest);
-        }
-        Ok(())
-    }
-
-    fn hear_grant(&mut self, position: u64, window: u64) -> Result<(), BrokenPeer> {
-        // Positions only grow, and nobody grants beyond what was sent and a window.
-        if position < self.granted || position > self.sent + window {
-            return Err(BrokenPeer::Form);
-        }
-        self.granted = position;
-        // A receiver grants a window beyond what it has taken.
-        self.drop_before(position.saturating_sub(window));
-        Ok(())
-    }
 }
 
 impl Incoming {

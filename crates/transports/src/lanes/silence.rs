@@ -12,6 +12,9 @@ use super::socket;
 /// some ways: a tunnel on the way is narrower than its ends, and its word of that is lost.
 pub const SHORT_SEGMENT_BYTES: u32 = 1_200;
 
+/// A connection on which so many bytes were acknowledged has carried long packets too.
+const CARRIED_BYTES: u64 = 64 << 10;
+
 /// Has a socket that is not connected yet send and get no longer segments than this.
 pub fn keep_segments_short(socket: &OwnedFd) {
     socket::set_number(socket, libc::TCP_MAXSEG, SHORT_SEGMENT_BYTES as libc::c_int);
@@ -50,7 +53,8 @@ impl SilenceLooks {
         Some(LaneSilence {
             silent_ms: u32::try_from(silent.as_millis()).unwrap_or(u32::MAX),
             unsent_bytes: sight.waiting_bytes,
-            is_from_begin: now.saturating_sub(silent) < begun + limit,
+            is_from_begin: now.saturating_sub(silent) < begun + limit
+                && sight.acknowledged_bytes < CARRIED_BYTES,
             is_hopeless: false,
         })
     }

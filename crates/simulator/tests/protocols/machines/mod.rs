@@ -6,6 +6,7 @@
 //!
 //! | module | content |
 //! |---|---|
+//! | [`carried`] | the positions of relayed messages and of contents of trunks, over connections that break |
 //! | [`driving`] | a started collective operation, whose members compute |
 //! | [`hosts`] | the arbiter and several hosts: leases, detectors, words |
 //! | [`incast`] | many senders and one receiver behind a port with a small buffer |
@@ -17,6 +18,7 @@
 //! | `hosts_setting` | the faults of a run |
 //! | `clock`, `link`, `draw`, `event_log` | clocks, links, random numbers, the last events |
 
+pub(crate) mod carried;
 mod clock;
 mod draw;
 pub(crate) mod driving;

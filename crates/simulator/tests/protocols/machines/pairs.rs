@@ -191,8 +191,8 @@ impl World {
         for _ in 0..sends {
             let side = &mut self.sides[at];
             let lane = side.pair.lane();
-            let Some((low, &number)) = side.pair.next_to_send() else { break };
-            self.send(at, lane, Parcel::Frame { low, number });
+            let Some((position, &number)) = side.pair.next_to_send() else { break };
+            self.send(at, lane, Parcel::Frame { low: position as u16, number });
         }
         let tells = self.draw.permille(400);
         let side = &mut self.sides[at];

@@ -89,8 +89,8 @@ pub(super) fn next_again<S: Sink + ?Sized>(
             sink.append_part(to, &header, behind, data) && data.len() == header.length as usize
         }
     };
-    let (low, _) = pair.next_to_send()?;
-    let header = Header { sequence: low, ..header };
+    let (position, _) = pair.next_to_send()?;
+    let header = Header { sequence: position as u16, ..header };
     if is_whole {
         return Some(header);
     }
