@@ -20,6 +20,7 @@ use landeck_wire::word::ProcessEnd;
 use landeck_wire::{ControlMessage, HostNumber, JobId, MachineId, ProcessId};
 use rustix::event::epoll::EventFlags;
 use rustix::net::{RecvFlags, recv};
+use tracing::info;
 
 use crate::daemon_message::DaemonMessage;
 use crate::dial::Dial;
@@ -513,7 +514,10 @@ impl Lanes {
                         tools.now,
                     );
                 }
-                DialOutput::Unreachable { own, far } => self.unreachable(tools, own, far),
+                DialOutput::Unreachable { own, far } => {
+                    info!("lanes of {own} to {far}: none can be opened");
+                    self.unreachable(tools, own, far);
+                }
             }
         }
     }
@@ -630,6 +634,7 @@ impl Lanes {
     fn hand_over(&mut self, tools: &mut LaneTools, name: LaneName) {
         let (own, far, lane) = name;
         let Some(connected) = self.connected.remove(&name) else { return };
+        info!("lane {lane} of {own} to {far}: open");
         self.stop_watching(tools.reactor, &connected);
         match self.tokens.get(&own).copied() {
             Some(token) => self.deliver(tools, token, own, Undelivered { far, lane, connected }),

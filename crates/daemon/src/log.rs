@@ -43,8 +43,9 @@ impl Subscriber for Log {
     fn event(&self, event: &Event<'_>) {
         let mut text = Text(String::new());
         event.record(&mut text);
-        let end = text.0.floor_char_boundary(LINE_BYTES_MAX);
-        text.0.truncate(end);
+        while text.0.len() > LINE_BYTES_MAX {
+            text.0.pop();
+        }
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let at_ns = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
         let mut lines = LINES.lock().unwrap_or_else(PoisonError::into_inner);

@@ -11,8 +11,10 @@ use landeck_wire::handover::{Handover, LaneSilence, RELAY_LANE};
 use landeck_wire::word::ProcessEnd;
 use landeck_wire::{HostNumber, Incarnation, JobId, ProcessId, Slot};
 use rustix::event::epoll::EventFlags;
+use tracing::info;
 
 use super::{BrokenReport, LaneTools, Lanes, LanesEvent, Resident};
+
 use crate::dial::DIAL_TIME;
 use crate::parts::PartOfHost;
 use crate::process_socket::{FromProcess, ProcessSocket, listen_for};
@@ -293,6 +295,8 @@ impl Lanes {
         let part = tools.parts.get(job).ok_or(())?;
         let far = *part.far.get(place as usize).ok_or(())?;
         let is_relay = lane == RELAY_LANE;
+        let kind = if is_relay { "relay" } else { "lane" };
+        info!("{kind} {lane} of {own} to {far}: broken: {what}");
         if !is_relay {
             self.machine_of_lanes.broken(own, far, lane);
         }

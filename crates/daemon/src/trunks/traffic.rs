@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use landeck_trust::KeyHash;
 use landeck_wire::{ControlMessage, HostNumber};
+use tracing::info;
 
 use super::{Attempt, SECRET_LABEL, Trunks, TrunksEvent, Use};
+
 use crate::envelope::{Envelope, EnvelopeClass, HOPS_MAX};
 use crate::heartbeats::peer_address;
 use crate::link::Parcel;
@@ -243,6 +245,7 @@ impl Trunks {
         let Some(link) = self.links.get_mut(&host) else { return };
         let why = format!("{}: {error}", gone.address);
         if link.dropped(token, now) {
+            info!("trunk to host {}: broken, and opened again if it can be: {why}", host.0);
             match gone.trunk.socket() {
                 Some(_) => link.failures.push(why),
                 None => link.lost_shell(why),

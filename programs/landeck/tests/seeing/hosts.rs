@@ -66,7 +66,8 @@ fn a_deadlock_over_hosts_is_explained_on_each_of_them() {
         assert!(said.contains("receive from rank 2 on n2 (pid "), "{said}");
         assert!(said.contains("), over a lane, "), "{said}");
         assert!(said.contains("one of them has to send first"), "{said}");
-        let wanted = ["Logs of the daemons", " n1: trunk to host 1: connected", " n2: word "];
+        let wanted =
+            ["Logs of the daemons", " n1: trunk to host 1: connected", " n2: word ", ": open"];
         until_said(&hosts, host, &["why", "--log"], &wanted);
         let said = until_said(&hosts, host, &["ps"], &["4 processes on 2 hosts", "HOST"]);
         // The launcher runs on the first host alone.
