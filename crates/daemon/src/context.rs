@@ -15,12 +15,12 @@ use rustix::net::{getpeername, getsockname};
 
 use crate::bootstrap::DaemonOptions;
 use crate::daemon_message::DaemonMessage;
-use crate::envelope::EnvelopeClass;
 use crate::facts::HostFacts;
 use crate::hub::Hub;
 use crate::job_message::JobMessage;
 use crate::links::MeasuringSecret;
 use crate::reactor::JOB_TOKENS;
+use crate::trunks::envelope::EnvelopeClass;
 
 /// The daemon, as the jobs of its host see it.
 pub(crate) struct Context<'a> {

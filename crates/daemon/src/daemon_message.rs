@@ -13,8 +13,8 @@ use landeck_wire::{
 use serde::{Deserialize, Serialize};
 
 use crate::bootstrap::DaemonOptions;
-use crate::envelope::CONTENT_BYTES_MAX;
 use crate::facts::HostFacts;
+use crate::trunks::envelope::CONTENT_BYTES_MAX;
 
 /// A message between two daemons.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -192,7 +192,7 @@ fn of_socket(address: SocketAddr, is_version_6: bool) -> SocketAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::listener::Listener;
+    use crate::calls::listener::Listener;
     use crate::reactor::Reactor;
     use landeck_wire::HostIncarnation;
 

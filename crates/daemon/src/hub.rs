@@ -22,23 +22,23 @@ use rustix::event::epoll::EventFlags;
 
 use crate::addresses;
 use crate::bootstrap::DaemonOptions;
+use crate::calls::listener::Listener;
 use crate::clock::BootClock;
 use crate::daemon_message::DaemonMessage;
-use crate::envelope::EnvelopeClass;
 use crate::facts::HostFacts;
 use crate::figures;
 use crate::heartbeats::{HeardBeat, Heartbeats};
 use crate::job_message::JobMessage;
 use crate::lanes::{LaneTools, Lanes, LanesEvent};
 use crate::links::{LinkMeasurer, LinkTools};
-use crate::listener::Listener;
-use crate::members::{Members, MembersEvent};
+use crate::membership::members::{Members, MembersEvent};
+use crate::membership::watch::{SilenceWatch, WatchEvent};
+use crate::observers::pictures::{PictureTools, Pictures};
 use crate::parts::Parts;
-use crate::pictures::{PictureTools, Pictures};
 use crate::reactor::Reactor;
 use crate::relay::Relay;
+use crate::trunks::envelope::EnvelopeClass;
 use crate::trunks::{Trunks, TrunksEvent};
-use crate::watch::{SilenceWatch, WatchEvent};
 
 mod events;
 mod messages;

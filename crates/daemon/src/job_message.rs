@@ -6,9 +6,9 @@ use landeck_protocols::hosts::LinkSight;
 use landeck_wire::{ControlMessage, HostNumber};
 use serde::{Deserialize, Serialize};
 
-use crate::envelope::CONTENT_BYTES_MAX;
 use crate::figures::OwnFigures;
 use crate::links::MeasuringSecret;
+use crate::trunks::envelope::CONTENT_BYTES_MAX;
 
 /// A message of a job between two daemons. A machine that is made for a job has only this one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

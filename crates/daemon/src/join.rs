@@ -9,7 +9,7 @@ use landeck_wire::preamble::{CHALLENGE_BYTES, Preamble};
 use landeck_wire::{ControlMessage, HostIncarnation, HostNumber, MachineId};
 
 use crate::daemon_message::DaemonMessage;
-use crate::envelope::{Envelope, EnvelopeClass, EnvelopeError, Splitter};
+use crate::trunks::envelope::{Envelope, EnvelopeClass, EnvelopeError, Splitter};
 
 /// The time for each step.
 const STEP_TIME: Duration = Duration::from_secs(10);

@@ -22,14 +22,14 @@ use rustix::event::epoll::EventFlags;
 use rustix::net::{RecvFlags, recv};
 use tracing::info;
 
+use crate::calls::dial::Dial;
+use crate::calls::listener::Caller;
 use crate::daemon_message::DaemonMessage;
-use crate::dial::Dial;
-use crate::envelope::EnvelopeClass;
-use crate::listener::Caller;
 use crate::parts::Parts;
 use crate::process_socket::ProcessSocket;
 use crate::reactor::Reactor;
 use crate::trunks::Trunks;
+use crate::trunks::envelope::EnvelopeClass;
 
 mod leavers;
 mod names;

@@ -6,13 +6,14 @@
 //! | module | content |
 //! |---|---|
 //! | `run`, `context`, `hub` | the loop, what it offers to jobs, and the state behind that |
-//! | `listener`, `places`, `refusals`, `dial` | connections that come, and those that go out |
-//! | `trunk`, `link`, `envelope`, `trunks` | the connections of daemons, and what travels in them |
-//! | `members`, `parts` | words, and the far records that they change |
-//! | `heartbeats`, `watch` | who is silent, and since when |
-//! | `lanes`, `process_socket` | the connections of processes |
+//! | `calls` | connections that come, and those that go out |
+//! | `trunks` | the connections of daemons, and what travels in them |
+//! | `membership`, `parts` | words and silence, and the far records that they change |
+//! | `heartbeats` | sending them and taking them |
+//! | `lanes`, `relay`, `process_socket` | the connections of processes |
 //! | `links` | what messages between hosts cost |
-//! | `pictures`, `log` | what observers see of the other hosts of a job, and of their daemons |
+//! | `job` | starting and ending the parts of a job |
+//! | `observers` | what observers see of the other hosts of a job, and of their daemons |
 //! | [`bootstrap`], [`facts`], `join` | how a daemon gets its place |
 
 #![forbid(unsafe_code)]
@@ -38,44 +39,33 @@ use crate::bootstrap::{Announcement, Assignment, LINE_BYTES_MAX};
 use crate::daemon_message::DaemonMessage;
 use crate::facts::HostFacts;
 use crate::hub::{Hub, Port, Station};
-use crate::jobs::{GuardianServer, Jobs};
+use crate::job::jobs::{GuardianServer, Jobs};
 pub use crate::process_socket::process_socket_name;
 
 mod addresses;
 pub mod bootstrap;
+mod calls;
 mod clock;
 mod context;
 mod daemon_message;
-mod dial;
-mod envelope;
 pub mod facts;
 mod figures;
-mod gathering;
 mod heartbeats;
 mod hub;
+mod job;
 mod job_message;
-mod jobs;
 mod join;
 mod lanes;
-mod link;
 mod links;
-mod listener;
-mod log;
-mod members;
+mod membership;
+mod observers;
 mod parts;
-mod pictures;
-mod places;
 mod process_socket;
 mod random;
 mod reactor;
-mod refusals;
 mod relay;
 mod run;
-mod stack_searches;
-mod trunk;
 mod trunks;
-mod watch;
-mod whole_job;
 
 #[cfg(test)]
 mod several;
@@ -153,7 +143,7 @@ pub enum DaemonError {
 /// Runs a daemon to its end. The process must have one thread.
 pub fn run(role: DaemonRole) -> ExitCode {
     // Guardians are forked by a process that has neither keys nor sockets.
-    let server = match jobs::fork_guardian_server() {
+    let server = match job::jobs::fork_guardian_server() {
         Ok(server) => server,
         Err(error) => {
             say::complain(format_args!("landeckd cannot fork its guardian server: {error}"));
@@ -173,7 +163,7 @@ fn live(role: DaemonRole, server: GuardianServer) -> Result<u8, DaemonError> {
     inherited::reserve_standard();
     let system = |attempt| move |source| DaemonError::System { attempt, source };
     let signals = CaughtSignals::catch().map_err(system("catch signals"))?;
-    log::begin();
+    observers::log::begin();
     guard_keys();
     raise_descriptors();
     let (mut hub, mut jobs) = match role {

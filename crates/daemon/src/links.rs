@@ -19,9 +19,9 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, getpeername, recv, send, sockopt};
 
 use crate::addresses::simple;
+use crate::calls::dial::{Challenged, Dial};
+use crate::calls::listener::Caller;
 use crate::clock::BootClock;
-use crate::dial::{Challenged, Dial};
-use crate::listener::Caller;
 use crate::reactor::Reactor;
 use crate::trunks::Trunks;
 

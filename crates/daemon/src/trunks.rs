@@ -4,6 +4,10 @@
 //! at first need. A host dials the arbiter at once. The arbiter dials a host that has not come after a moment, since one
 //! of both directions may be closed.
 
+pub(crate) mod envelope;
+pub(crate) mod link;
+pub(crate) mod trunk;
+
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -23,12 +27,12 @@ use rustix::net::sockopt::{
     set_tcp_user_timeout,
 };
 
-use crate::dial::Dial;
-use crate::envelope::EnvelopeClass;
-use crate::link::{Attempt, Link, Parcel};
-use crate::listener::Caller;
+use crate::calls::dial::Dial;
+use crate::calls::listener::Caller;
 use crate::reactor::Reactor;
-use crate::trunk::{Trunk, TrunkError};
+use crate::trunks::envelope::EnvelopeClass;
+use crate::trunks::link::{Attempt, Link, Parcel};
+use crate::trunks::trunk::{Trunk, TrunkError};
 
 /// The label of the secret of two hosts.
 const SECRET_LABEL: &[u8] = b"landeck lanes 1";

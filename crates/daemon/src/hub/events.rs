@@ -6,10 +6,10 @@ use landeck_wire::preamble::Preamble;
 use tracing::info;
 
 use super::*;
+use crate::calls::listener::Caller;
 use crate::lanes::CallRefusal;
-use crate::listener::Caller;
-use crate::trunk::TrunkError;
 use crate::trunks::SHELL;
+use crate::trunks::trunk::TrunkError;
 use landeck_transports::lanes::silence::SHORT_SEGMENT_BYTES;
 
 /// The advice about a host none of whose ports was reached.

@@ -4,8 +4,8 @@ use landeck_trust::KeyHash;
 use landeck_wire::{ControlMessage, JobId, ProcessId};
 
 use super::*;
-use crate::log;
-use crate::pictures::picture_message;
+use crate::observers::log;
+use crate::observers::pictures::picture_message;
 
 /// The reason for the end of a daemon that has said goodbye.
 const IN_ORDER: &str = "its daemon has ended in order";

@@ -15,7 +15,7 @@ use tracing::info;
 
 use super::{BrokenReport, LaneTools, Lanes, LanesEvent, Resident};
 
-use crate::dial::DIAL_TIME;
+use crate::calls::dial::DIAL_TIME;
 use crate::parts::PartOfHost;
 use crate::process_socket::{FromProcess, ProcessSocket, listen_for};
 use crate::reactor::Reactor;

@@ -16,8 +16,8 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::{CallRefusal, LaneTools, Lanes};
-use crate::dial::Dial;
-use crate::listener::Caller;
+use crate::calls::dial::Dial;
+use crate::calls::listener::Caller;
 use crate::relay::RelayCaller;
 
 /// The byte with which the other daemon confirms that its relay has taken a connection.

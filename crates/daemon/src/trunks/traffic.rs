@@ -8,11 +8,11 @@ use tracing::info;
 
 use super::{Attempt, SECRET_LABEL, Trunks, TrunksEvent, Use};
 
-use crate::envelope::{Envelope, EnvelopeClass, HOPS_MAX};
 use crate::heartbeats::peer_address;
-use crate::link::Parcel;
 use crate::reactor::Reactor;
-use crate::trunk::{Receipt, TrunkError, TrunkEvent};
+use crate::trunks::envelope::{Envelope, EnvelopeClass, HOPS_MAX};
+use crate::trunks::link::Parcel;
+use crate::trunks::trunk::{Receipt, TrunkError, TrunkEvent};
 
 impl Trunks {
     /// Handles what a trunk has read, in order, and its end.

@@ -23,7 +23,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::context::Context;
 use crate::figures::{self, LinkFindings, OwnFigures};
-use crate::gathering::Gathering;
+use crate::job::gathering::Gathering;
 use crate::job_message::JobMessage;
 use crate::random;
 use crate::reactor::JOB_TOKENS;

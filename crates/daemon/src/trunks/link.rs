@@ -12,8 +12,8 @@ use landeck_wire::handover::Cipher;
 use landeck_wire::word::HostEntry;
 
 use crate::addresses::in_order;
-use crate::envelope::{Envelope, EnvelopeClass};
-use crate::trunk::{Receipt, Trunk};
+use crate::trunks::envelope::{Envelope, EnvelopeClass};
+use crate::trunks::trunk::{Receipt, Trunk};
 
 /// The unconfirmed bytes of one stream above which the other side counts as broken.
 pub(crate) const UNCONFIRMED_BYTES_MAX: usize = 256 << 20;

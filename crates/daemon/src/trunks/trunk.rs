@@ -16,8 +16,8 @@ use rustix::io::{Errno, read, write};
 use rustix::net::{SendFlags, send};
 use serde::{Deserialize, Serialize};
 
-use crate::envelope::{Envelope, EnvelopeClass, EnvelopeError, Splitter};
 use crate::reactor::Reactor;
+use crate::trunks::envelope::{Envelope, EnvelopeClass, EnvelopeError, Splitter};
 
 /// The length of the probe.
 pub(crate) const PROBE_BYTES: usize = 64 << 10;

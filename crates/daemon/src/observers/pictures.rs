@@ -23,11 +23,11 @@ use rustix::net::{
 };
 
 use crate::daemon_message::DaemonMessage;
-use crate::envelope::CONTENT_BYTES_MAX;
-use crate::log;
+use crate::observers::log;
+use crate::observers::stack_searches::StackSearches;
 use crate::parts::{PartOfHost, Parts};
 use crate::reactor::Reactor;
-use crate::stack_searches::StackSearches;
+use crate::trunks::envelope::CONTENT_BYTES_MAX;
 
 /// The observers of this host's parts that are served at the same time.
 const OBSERVERS_MAX: usize = 64;

@@ -18,9 +18,9 @@ use rustix::event::epoll::EventFlags;
 use crate::bootstrap::DaemonOptions;
 use crate::context::{Context, JobHandler};
 use crate::figures::OwnFigures;
+use crate::job::whole_job::WholeJob;
 use crate::job_message::JobMessage;
 use crate::reactor::JOB_TOKENS;
-use crate::whole_job::WholeJob;
 
 /// The tokens of the part's descriptors are its own, above this.
 const PART: u64 = JOB_TOKENS << 1;

@@ -17,10 +17,10 @@ use rustix::net::{
 };
 
 use crate::addresses::simple;
-use crate::places::Places;
+use crate::calls::places::Places;
+use crate::calls::refusals::Refusals;
 use crate::random;
 use crate::reactor::Reactor;
-use crate::refusals::Refusals;
 
 /// The number of connections that are accepted in one turn of the loop.
 const ACCEPTS_PER_TURN: usize = 64;
