@@ -414,6 +414,9 @@ impl Client {
             }
             // Whatever was read is answered now: nothing reports it again.
             self.answer_all(lasting)?;
+            if !is_last && !self.stream.may_have_more() {
+                break;
+            }
         }
         let mut wanted = EventFlags::empty();
         wanted.set(EventFlags::IN, self.stream.unsent() <= UNSENT_MAX);

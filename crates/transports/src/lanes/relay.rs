@@ -24,6 +24,8 @@ pub struct RelayStream {
     sealing: Sealing,
     opening: Opening,
     looks: SilenceLooks,
+    /// The last read took as much as there was room for.
+    may_have_more: bool,
     /// Frames that wait, from `begin` on.
     outgoing: Vec<u8>,
     begin: usize,
@@ -63,6 +65,7 @@ impl RelayStream {
             sealing: Sealing::new(keys)?,
             opening: Opening::new(keys)?,
             looks: SilenceLooks::default(),
+            may_have_more: false,
             outgoing: Vec::new(),
             begin: 0,
         })
@@ -144,6 +147,7 @@ impl RelayStream {
         }
         match socket::receive(&self.socket, room) {
             Ok(Moved::Bytes(bytes)) => {
+                self.may_have_more = bytes == room.len();
                 self.framing.filled(bytes);
                 Ok(true)
             }
@@ -154,6 +158,11 @@ impl RelayStream {
             Ok(Moved::Closed) => Err(RelayEnd::Closed),
             Err(error) => Err(RelayEnd::System(error)),
         }
+    }
+
+    /// Whether more may have come than the last [`RelayStream::fill`] has read.
+    pub const fn may_have_more(&self) -> bool {
+        self.may_have_more
     }
 
     /// The first frame that has come whole. [`RelayStream::consume`] goes on behind it.
@@ -204,6 +213,7 @@ mod tests {
             sealing: Sealing::new(keys).unwrap(),
             opening: Opening::new(keys).unwrap(),
             looks: SilenceLooks::default(),
+            may_have_more: false,
             outgoing: Vec::new(),
             begin: 0,
         };

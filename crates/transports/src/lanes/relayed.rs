@@ -206,6 +206,10 @@ impl Relayed {
     ) -> bool {
         let host = self.segment.far_record(far).host_number;
         self.tend(daemon, epoll);
+        // The relay may have answered by now.
+        if self.ready(host, daemon, epoll) {
+            return true;
+        }
         let link = self.links.get(&host).filter(|link| link.awaits_answers());
         let Some(stream) = link.and_then(|link| link.stream.as_ref()) else { return false };
         let mut wanted = PollFlags::IN;
@@ -388,6 +392,9 @@ impl Relayed {
                     _ => return Err(BrokenPeer::Form.into()),
                 }
                 stream.consume();
+            }
+            if !stream.may_have_more() {
+                return Ok(());
             }
         }
         Ok(())
