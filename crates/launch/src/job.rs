@@ -52,7 +52,7 @@ impl Launch {
     ///
     /// # Errors
     /// If no such job is possible; nothing was started in that case. A process that cannot be started is part of the
-    /// job's end.
+    /// job's end. If this process can start no thread to serve groups, or watch no descriptor, the processes were ended.
     pub fn run(&self) -> Result<u8, LaunchError> {
         let plan = LaunchPlan::new(self)?;
         let processes = plan.processes();
@@ -75,6 +75,7 @@ impl Launch {
         match &self.hosts {
             None => self.run_here(&plan, output, spec),
             Some(options) => {
+                self.make_room_for_files(processes)?;
                 let parts = Parts::Arbiter(Arbiter::start(spec, options)?);
                 Job::new(self, &plan.programs, parts, output, self.stdin != InputTo::None)?.run()
             }
@@ -127,6 +128,12 @@ impl Launch {
             None => (5, ", or send both streams to one place (2>&1)"),
         };
         Ok(make_room_for_descriptors(processes, u64::from(processes) * each + 64, hint)?)
+    }
+
+    /// The processes of other hosts need descriptors there. Here their output files are open.
+    fn make_room_for_files(&self, processes: u32) -> Result<(), LaunchError> {
+        let files = self.output_directory.as_ref().map_or(0, |_| 2 * u64::from(processes));
+        Ok(make_room_for_descriptors(processes, files + 64, "")?)
     }
 
     fn spec(&self, plan: &LaunchPlan, is_merged: bool) -> Result<JobSpec, LaunchError> {
@@ -437,10 +444,7 @@ impl<'a> Job<'a> {
             }
             PartEvent::Places(places) => self.take_places(place, places),
             PartEvent::Said(text) => self.output.say(&text),
-            PartEvent::Over => {
-                self.hosts[place].is_over = true;
-                self.is_over |= self.hosts.iter().all(|host| host.is_over);
-            }
+            PartEvent::Over => self.end_host(place),
         }
     }
 
@@ -478,11 +482,20 @@ impl<'a> Job<'a> {
         if self.hosts[place].is_over {
             return;
         }
-        self.hosts[place].is_over = true;
-        self.hosts[place].has_block = false;
         if let Some(record) = &mut self.record {
             let text = format!("Host {} is lost: {why}. The job was ended.", record.host(place));
             record.cut_off(text);
+        }
+        self.end_host(place);
+    }
+
+    /// Nothing more comes from a host. A block of input or a question on its way there has no answer.
+    fn end_host(&mut self, place: usize) {
+        self.hosts[place].is_over = true;
+        self.hosts[place].has_block = false;
+        let asked = self.question.as_ref().map(|question| question.places[place].is_none());
+        if asked == Some(true) {
+            self.take_places(place, Vec::new());
         }
         self.is_over |= self.hosts.iter().all(|host| host.is_over);
     }
@@ -601,7 +614,10 @@ impl<'a> Job<'a> {
         self.output.show_parts(Instant::now());
         self.output.write();
         for stream in STREAMS {
-            let is_broken = self.launch.output_directory.is_none() && self.output.is_broken(stream);
+            // Before the hosts are settled, there is no part that could close anything.
+            let is_broken = self.record.is_some()
+                && self.launch.output_directory.is_none()
+                && self.output.is_broken(stream);
             if is_broken && !std::mem::replace(&mut self.said_broken[stream as usize], true) {
                 self.command(None, PartCommand::CloseOutput(stream));
             }
@@ -650,7 +666,7 @@ impl<'a> Job<'a> {
         until.map(|until| until.saturating_duration_since(Instant::now()))
     }
 
-    /// Writes the messages of the end.
+    /// Writes the messages of the end. No time limit holds any more.
     fn write_out(&mut self) -> io::Result<()> {
         self.is_over = true;
         self.parts.unwatch(&mut self.watch);
@@ -664,7 +680,9 @@ impl<'a> Job<'a> {
                 return Ok(());
             }
             self.watch_sinks()?;
-            if self.watch.wait(self.timeout())?.contains(&SIGNALS) {
+            let until = self.output.part_due();
+            let time = until.map(|until| until.saturating_duration_since(Instant::now()));
+            if self.watch.wait(time)?.contains(&SIGNALS) {
                 self.take_signals();
             }
         }

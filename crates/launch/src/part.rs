@@ -157,14 +157,14 @@ impl From<&LaunchError> for PartRefusal {
 }
 
 fn check_part(spec: &JobSpec, host: HostNumber) -> Result<(), LaunchError> {
-    let (_, ranks) = own_ranks(spec, host)?;
+    let (place, ranks) = own_ranks(spec, host)?;
     for program in own_programs(spec, &ranks) {
         program::find(program.file.as_os_str(), None, OsStr::new(""))?;
         check_directory(&program.directory)?;
     }
     let processes = ranks.len() as u32;
     let limits = Limits::of_this_process(&MemoryGroups::of_this_process());
-    fit_segment(SegmentPlan::new(1, processes), limits)?;
+    fit_segment(segment_plan(spec, place, &ranks), limits)?;
     make_room_for_descriptors(processes, u64::from(processes) * 6 + OWN_DESCRIPTORS, "")?;
     place_ranks(spec, &ranks)?;
     Ok(())
@@ -353,6 +353,19 @@ impl HostPart {
             }
         }
         let mut watched = std::mem::take(&mut self.watched);
+        let changed = self.change_watch(&mut watched, watch);
+        self.watched = watched;
+        if changed.is_ok() {
+            self.streams_watched = Some(self.may_send());
+        }
+        changed
+    }
+
+    fn change_watch(
+        &self,
+        watched: &mut HashMap<u32, EventFlags>,
+        watch: &mut dyn DescriptorWatch,
+    ) -> io::Result<()> {
         for (token, descriptor, wanted) in self.interests() {
             match watched.get(&token).copied() {
                 present if present.unwrap_or(EventFlags::empty()) == wanted => {}
@@ -370,8 +383,6 @@ impl HostPart {
                 }
             }
         }
-        self.watched = watched;
-        self.streams_watched = Some(self.may_send());
         Ok(())
     }
 
@@ -676,7 +687,8 @@ impl HostPart {
         };
         let places: Vec<Whereabouts> = slots.iter().map(place_of).collect();
         let pids = places.iter().map(|place| place.pid).collect();
-        match with_stacks.then(|| search_stacks(pids)) {
+        // While one search goes on, a second question gets no stacks.
+        match (with_stacks && self.stacks.is_none()).then(|| search_stacks(pids)) {
             Some(Ok(pipe)) => self.stacks = Some(StackSearch { pipe, text: Vec::new(), places }),
             Some(Err(_)) | None => self.events.push_back(PartEvent::Places(places)),
         }
@@ -725,6 +737,7 @@ pub fn read_stacks(bytes: &[u8]) -> Vec<String> {
     postcard::from_bytes(bytes).unwrap_or_default()
 }
 
+/// Creates the segment of a part, which fits into the limits of this process.
 fn make_segment(
     spec: &JobSpec,
     place: usize,
@@ -732,14 +745,25 @@ fn make_segment(
     placement: &CpuPlacement,
     groups: &MemoryGroups,
 ) -> Result<Segment, LaunchError> {
-    let host = spec.hosts[place].segment.0;
-    let usual = SegmentPlan::new(host, ranks.len() as u32);
+    let plan = fit_segment(segment_plan(spec, place, ranks), Limits::of_this_process(groups))?;
+    let segment = Segment::create(&SegmentPlan { began_ns: clock::now_ns(), ..plan })?;
+    (0..).zip(caches_of(placement)).for_each(|(slot, cache)| segment.set_cache(slot, cache));
+    if spec.has_machine() {
+        write_tables(&segment, spec, place, ranks);
+    }
+    Ok(segment)
+}
+
+/// The segment of a part, before it is fitted into the limits of a host.
+fn segment_plan(spec: &JobSpec, place: usize, ranks: &[u32]) -> SegmentPlan {
+    let usual = SegmentPlan::new(spec.hosts[place].segment.0, ranks.len() as u32);
     let elsewhere = spec.processes() - usual.processes;
     let numbers = spec.hosts.iter().filter(|_| spec.has_machine()).map(|host| host.number.0);
     let last_host = numbers.max().map_or(0, u32::from);
-    let plan = SegmentPlan {
+    SegmentPlan {
         job: spec.job.0,
         ranks: spec.processes(),
+        guests: slots_for_more(usual.processes, spec.on_failure),
         // The rest is for processes of other jobs.
         far: usual.far + elsewhere,
         hosts: usual.hosts.max(last_host + 1),
@@ -749,25 +773,7 @@ fn make_segment(
         is_hardened: spec.is_hardened,
         serves_groups: spec.serves_groups,
         ..usual
-    };
-    let segment = create_segment(plan, spec.on_failure, groups)?;
-    (0..).zip(caches_of(placement)).for_each(|(slot, cache)| segment.set_cache(slot, cache));
-    if spec.has_machine() {
-        write_tables(&segment, spec, place, ranks);
     }
-    Ok(segment)
-}
-
-/// Creates a segment that fits into the limits of this process.
-fn create_segment(
-    usual: SegmentPlan,
-    on_failure: OnFailure,
-    groups: &MemoryGroups,
-) -> Result<Segment, LaunchError> {
-    let guests = slots_for_more(usual.processes, on_failure);
-    let limits = Limits::of_this_process(groups);
-    let fitted = fit_segment(SegmentPlan { guests, ..usual }, limits)?;
-    Ok(Segment::create(&SegmentPlan { began_ns: clock::now_ns(), ..fitted })?)
 }
 
 /// The number of slots beyond those of the ranks: for guests, and for restarted processes, each of which leaves its

@@ -109,7 +109,6 @@ impl LaunchPlan {
         let mut programs = Vec::with_capacity(numbers.len());
         for (program, processes) in launch.programs.iter().zip(numbers) {
             let mut planned = resolve(program, processes)?;
-            planned.processes = processes;
             planned.file = absolute(planned.file)?;
             planned.directory = absolute(planned.directory)?;
             planned.environment = planned.environment.for_other_hosts(&program.exports);

@@ -8,7 +8,7 @@ use super::tree::Tree;
 const WAITER: &str = "crates/memory/src/waiting/waiter.rs";
 
 /// The waiter's parts, should it grow into a folder.
-const WAITER_FOLDER: &str = "crates/memory/src/waiter/";
+const WAITER_FOLDER: &str = "crates/memory/src/waiting/waiter/";
 
 /// How code says that it sleeps, spins or gives up its turn.
 const WAYS: &[&str] = &[

@@ -7,7 +7,7 @@ use landeck_launch::guardian::GuardianError;
 use landeck_launch::guardian::server;
 pub(crate) use landeck_launch::guardian::server::GuardianServer;
 use landeck_launch::hosts_options::PortRange;
-use landeck_launch::messages::{PartEvent, PartRefusal};
+use landeck_launch::messages::{PartCommand, PartEvent, PartRefusal};
 use landeck_launch::part::{DescriptorWatch, HostPart, check};
 use landeck_launch::request::LaunchError;
 use landeck_launch::spec::JobSpec;
@@ -48,6 +48,8 @@ pub(crate) struct Jobs {
     /// The part of this host has come to its end.
     has_ended: bool,
     is_server_watched: bool,
+    /// A descriptor of the part could not be watched.
+    cannot_watch: bool,
     /// It stands last, and so is dropped last: it waits for its guardians, which end with the part.
     server: GuardianServer,
 }
@@ -102,6 +104,7 @@ impl Jobs {
         Self {
             server,
             is_server_watched: false,
+            cannot_watch: false,
             whole: None,
             spec: None,
             part: None,
@@ -145,9 +148,12 @@ impl Jobs {
     /// Passes on what the part has to say, and watches what it waits for.
     fn settle_part(&mut self, context: &mut Context<'_>) {
         let Some((job, part)) = &mut self.part else { return };
-        if let Err(error) = part.settle(&mut PartWatch(context)) {
-            let text = format!("landeckd cannot watch the processes: {error}");
+        if let Err(error) = part.settle(&mut PartWatch(context))
+            && !std::mem::replace(&mut self.cannot_watch, true)
+        {
+            let text = format!("landeckd cannot watch the processes, and ends them: {error}");
             context.send(HostNumber::ARBITER, &JobMessage::Event(PartEvent::Said(text)));
+            part.command(PartCommand::Kill);
         }
         while let Some(event) = part.take_event() {
             let is_bulk = event.is_bulk();

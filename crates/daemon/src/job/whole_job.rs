@@ -183,8 +183,9 @@ impl WholeJob {
             }
             JobMessage::NotStarted(refusal) => {
                 let cause = format!("host {}: {}", self.name_of(from), refusal.text);
-                self.lose(context, from, refusal.text);
+                // Only the first cause counts.
                 self.end(context, refusal.exit_code, cause);
+                self.lose(context, from, refusal.text);
             }
             JobMessage::Said(text) => {
                 let far = context.host(from).filter(|_| from != context.own_host());

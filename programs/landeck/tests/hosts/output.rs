@@ -22,6 +22,27 @@ fn input_reaches_those_that_are_named() {
     cluster.assert_nothing_left();
 }
 
+/// A part drops the input that is on its way when it ends, and its end travels behind its output.
+#[test]
+fn a_host_that_ends_amid_the_input_holds_up_no_other_host() {
+    let test = "a_host_that_ends_amid_the_input_holds_up_no_other_host";
+    let Some(cluster) = Cluster::pair(test) else { return };
+    let script =
+        "case $RANK in 0) wc -c ;; *) head -c 500000 | wc -c; yes | head -c 900000 >&2 ;; esac";
+    let usual = ["run", "--rsh", "landeck-rsh", "--host", "n1,n2", "--stdin", "all"];
+    for _ in 0..8 {
+        let mut command = cluster.landeck(&[&usual, &["sh", "-c", script][..]].concat());
+        let mut running = start(command.stdin(Stdio::piped()));
+        let mut stdin = running.stdin.take().unwrap();
+        stdin.write_all(&vec![b'x'; 6_000_000]).unwrap();
+        drop(stdin);
+        let ended = running.end();
+        assert!(ended.status.success(), "{}", ended.status);
+        assert_eq!(ended.sorted(), ["500000", "6000000"]);
+    }
+    cluster.assert_nothing_left();
+}
+
 #[test]
 fn a_reader_that_stops_bounds_everything() {
     let Some(cluster) = Cluster::pair("a_reader_that_stops_bounds_everything") else { return };
