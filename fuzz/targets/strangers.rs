@@ -35,7 +35,7 @@ fuzz_target!(|bytes: &[u8]| {
     {
         assert!(rest.len() <= RELAY_PART_BYTES);
         assert!(rest.is_empty() || matches!(request.operation, RelayOperation::Put { .. }));
-        let (_, again) = request.encode(rest.len());
+        let (_, again) = request.encode(header.context, rest.len());
         let (same, _) = RelayRequest::decode(&header, &again).expect("it can be decoded again");
         assert_eq!(same, request);
     }

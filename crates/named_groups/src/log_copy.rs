@@ -2,7 +2,7 @@
 //!
 //! The server there feeds the copy ([`crate::feed`]): all entries, in their order, and the messages that members of this
 //! process receive. Feeds arrive in the mailbox of the client's replies, whoever advances the engine; the next look at
-//! the log folds them ([`crate::copying`]). This process tells the server which feeds have arrived and how far its
+//! the log folds them (`replica::copying`). This process tells the server which feeds have arrived and how far its
 //! members have taken messages. The server sends the next feed only then, so a process that does not call holds up
 //! nobody and fills no memory.
 
