@@ -348,6 +348,7 @@ impl Relayed {
         for _ in 0..READS_PER_POLL {
             let Some(link) = self.links.get_mut(&host) else { return Ok(()) };
             let Some(stream) = &mut link.stream else { return Ok(()) };
+            let answered = link.requests.answered();
             if !stream.fill()? {
                 return Ok(());
             }
@@ -393,7 +394,8 @@ impl Relayed {
                 }
                 stream.consume();
             }
-            if !stream.may_have_more() {
+            // Behind answers their caller asks further, so that the relay always has something to do.
+            if !stream.may_have_more() || link.requests.answered() != answered {
                 return Ok(());
             }
         }
