@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn the_waiter_and_tests_may() {
         assert_eq!(faults(WAITER, "sched_yield()"), 0);
-        assert_eq!(faults("crates/memory/src/waiter/sleep.rs", "sched_yield()"), 0);
+        assert_eq!(faults("crates/memory/src/waiting/waiter/sleep.rs", "sched_yield()"), 0);
         assert_eq!(
             faults("crates/host/src/a.rs", "#[cfg(test)] mod t { fn f() { thread::sleep(a) } }"),
             0
