@@ -27,7 +27,7 @@ pub enum ForkError {
 ///
 /// # Errors
 /// [`ForkError::Threads`].
-pub fn check_threads() -> Result<(), ForkError> {
+fn check_threads() -> Result<(), ForkError> {
     match thread_count() {
         0 | 1 => Ok(()),
         threads => Err(ForkError::Threads(threads)),

@@ -1,4 +1,4 @@
-//! Turns what a guardian reports about slots into what a launcher wants to know about ranks.
+//! The events of a job in terms of ranks. A guardian reports them in terms of slots.
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use landeck_host::budget::make_room_for_descriptors;
+use landeck_host::placement::CpuPlacement;
 use landeck_host::say::{complain, say};
 use landeck_host::signals::{self, CaughtSignals, Reaction, SignalConduct};
 use landeck_host::start_signals;
@@ -26,7 +27,7 @@ use crate::output::{JobOutput, Stream};
 use crate::output_files::{make_directory, open_output_file};
 use crate::part::{HostPart, OwnStreams, STACKS_MAX};
 use crate::parts::{PARTS, Parts};
-use crate::plan::{LaunchPlan, PlannedProgram};
+use crate::plan::{LaunchPlan, PartsWay, PlannedProgram};
 use crate::record::Record;
 use crate::request::{
     Explanation, LAUNCHER_FAILED, Launch, LaunchError, ServeGroups, TIMED_OUT, system,
@@ -71,11 +72,11 @@ impl Launch {
         self.output_directory.as_deref().map_or(Ok(()), make_directory)?;
         let (stdout, stderr) = own_streams().map_err(system("use its own standard output"))?;
         let output = JobOutput::new(processes as usize, stdout, stderr);
+        self.make_room(&plan, &output)?;
         let spec = self.spec(&plan, output.is_merged())?;
-        match &self.hosts {
-            None => self.run_here(&plan, output, spec),
-            Some(options) => {
-                self.make_room_for_files(processes)?;
+        match &plan.way {
+            PartsWay::Here(placement) => self.run_here(&plan, placement, output, spec),
+            PartsWay::Daemons(options) => {
                 let parts = Parts::Arbiter(Arbiter::start(spec, options)?);
                 Job::new(self, &plan.programs, parts, output, self.stdin != InputTo::None)?.run()
             }
@@ -86,11 +87,10 @@ impl Launch {
     fn run_here(
         &self,
         plan: &LaunchPlan,
+        placement: &CpuPlacement,
         output: JobOutput,
         spec: JobSpec,
     ) -> Result<u8, LaunchError> {
-        let Some(placement) = &plan.here else { return Err(LaunchError::ArbiterEnded) };
-        self.make_room(plan.processes(), &output)?;
         let fail = system("open standard input for the processes");
         let source = io::stdin();
         let is_direct = self.passes_input_itself(plan.processes(), source.as_fd());
@@ -120,20 +120,18 @@ impl Launch {
         has_one_reader && !rustix::termios::isatty(source)
     }
 
-    fn make_room(&self, processes: u32, output: &JobOutput) -> Result<(), LaunchError> {
-        // Open at the fork: standard input, each pipe with both of its ends, and each file.
-        let (each, hint) = match &self.output_directory {
-            Some(_) => (7, ""),
-            None if output.is_merged() => (4, ""),
-            None => (5, ", or send both streams to one place (2>&1)"),
+    fn make_room(&self, plan: &LaunchPlan, output: &JobOutput) -> Result<(), LaunchError> {
+        // Open at the fork of a guardian here: standard input, each pipe with both of its ends, and each file. Where daemons
+        // have the parts, the launcher has the files alone.
+        let (each, hint) = match (&plan.way, &self.output_directory) {
+            (PartsWay::Daemons(_), None) => (0, ""),
+            (PartsWay::Daemons(_), Some(_)) => (2, ""),
+            (PartsWay::Here(_), Some(_)) => (7, ""),
+            (PartsWay::Here(_), None) if output.is_merged() => (4, ""),
+            (PartsWay::Here(_), None) => (5, ", or send both streams to one place (2>&1)"),
         };
+        let processes = plan.processes();
         Ok(make_room_for_descriptors(processes, u64::from(processes) * each + 64, hint)?)
-    }
-
-    /// The processes of other hosts need descriptors there. Here their output files are open.
-    fn make_room_for_files(&self, processes: u32) -> Result<(), LaunchError> {
-        let files = self.output_directory.as_ref().map_or(0, |_| 2 * u64::from(processes));
-        Ok(make_room_for_descriptors(processes, files + 64, "")?)
     }
 
     fn spec(&self, plan: &LaunchPlan, is_merged: bool) -> Result<JobSpec, LaunchError> {
@@ -143,8 +141,8 @@ impl Launch {
         };
         let hosts = plan.hosts.iter().map(host).collect::<Result<Vec<HostSpec>, LaunchError>>()?;
         // A job that this host has alone is known by its segment.
-        let job = match (&plan.here, hosts.as_slice()) {
-            (Some(_), [own, ..]) => own.segment.0,
+        let job = match (&plan.way, hosts.as_slice()) {
+            (PartsWay::Here(_), [own, ..]) => own.segment.0,
             _ => random_number()?,
         };
         let program_of = (0..)

@@ -600,7 +600,7 @@ impl HostPart {
         let first = self.first_sources.get(&rank).copied().unwrap_or(self.sources.len());
         let its = self.sources[first..].iter().take_while(|source| source.rank == rank).count();
         for number in first..first + its {
-            // A pipe holds no more than this many blocks, whatever its size; other processes wait meanwhile.
+            // A pipe of up to 1 MiB holds no more; other processes wait meanwhile.
             for _ in 0..16 {
                 if !self.read(number) {
                     break;

@@ -32,8 +32,17 @@ pub struct LaunchPlan {
     pub hosts: Vec<HostRequest>,
     /// The host and slot of each rank.
     pub places: HostPlacement,
-    /// The processors of each rank, if this host has all of them.
-    pub here: Option<CpuPlacement>,
+    /// How the hosts get their parts.
+    pub way: PartsWay,
+}
+
+/// How the hosts of a job get their parts.
+#[derive(Debug, Clone)]
+pub enum PartsWay {
+    /// The launcher has the only part, whose ranks have these processors.
+    Here(CpuPlacement),
+    /// Daemons have one each, and connect the hosts as these options say.
+    Daemons(Box<HostsOptions>),
 }
 
 /// A program with everything that its processes share.
@@ -93,7 +102,7 @@ impl LaunchPlan {
         let here = placement_here(processes, launch.map_by, launch.bind_to, free)?;
         let hosts = vec![HostRequest::new(own_name(), processes)];
         let places = HostPlacement::new(&hosts, RanksBy::Slot, None, processes)?;
-        Ok(LaunchPlan { programs, hosts, places, here: Some(here) })
+        Ok(LaunchPlan { programs, hosts, places, way: PartsWay::Here(here) })
     }
 
     fn on_hosts(launch: &Launch, options: &HostsOptions) -> Result<LaunchPlan, LaunchError> {
@@ -114,7 +123,8 @@ impl LaunchPlan {
             planned.environment = planned.environment.for_other_hosts(&program.exports);
             programs.push(planned);
         }
-        Ok(LaunchPlan { programs, hosts, places, here: None })
+        let way = PartsWay::Daemons(Box::new(options.clone()));
+        Ok(LaunchPlan { programs, hosts, places, way })
     }
 
     /// The number of processes.
@@ -135,12 +145,12 @@ impl LaunchPlan {
         let mut text = self.headline();
         for (rank, place, program) in self.ranks() {
             let host = &self.hosts[place.host].name;
-            let whereabouts = match &self.here {
-                Some(here) => {
+            let whereabouts = match &self.way {
+                PartsWay::Here(here) => {
                     let cpus = here.cpus[rank as usize].as_ref();
                     cpus.map_or_else(String::new, |cpus| format!("{}, ", cpus.in_words()))
                 }
-                None => format!("host {host}, slot {}, ", place.slot),
+                PartsWay::Daemons(_) => format!("host {host}, slot {}, ", place.slot),
             };
             let directory = program.directory.display();
             text += &format!("rank {rank}: {whereabouts}in {directory}: ");
@@ -155,8 +165,8 @@ impl LaunchPlan {
 
     fn headline(&self) -> String {
         let processes = count(self.processes());
-        match (&self.here, self.hosts.as_slice()) {
-            (Some(here), [host, ..]) => {
+        match (&self.way, self.hosts.as_slice()) {
+            (PartsWay::Here(here), [host, ..]) => {
                 format!("{processes} on host {}. {}\n", host.name, binding_text(here))
             }
             (_, hosts) => format!(

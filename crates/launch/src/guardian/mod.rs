@@ -23,7 +23,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use landeck_host::descendants;
-use landeck_host::fork::{ForkError, check_threads, fork_child};
+use landeck_host::fork::{ForkError, fork_child};
 use landeck_host::process::{self, Image, StartError, Streams};
 use landeck_memory::{Presence, Segment, WaitRecord};
 pub use landeck_protocols::membership::OnFailure;
@@ -207,7 +207,6 @@ enum State {
 /// # Errors
 /// [`GuardianError`]; nothing was started in that case. A process that cannot be started is an event.
 pub fn fork(segment: &Segment, mut order: GuardianOrder) -> Result<Guardian, GuardianError> {
-    check_threads()?;
     let refused = |attempt| move |source: io::Error| GuardianError::System { attempt, source };
     tell_segment(segment, &mut order)?;
     let (ours, theirs) = pair().map_err(|errno| refused("make a pair of sockets")(errno.into()))?;

@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use landeck_host::descendants;
-use landeck_host::fork::{check_threads, fork_child};
+use landeck_host::fork::fork_child;
 use landeck_host::process::{self, Change, ChildLook};
 use landeck_host::say::complain;
 use landeck_memory::{Segment, passing};
@@ -42,7 +42,6 @@ pub struct GuardianServer {
 /// # Errors
 /// [`GuardianError`] if this process has several threads, or the kernel refuses a step.
 pub fn fork() -> Result<GuardianServer, GuardianError> {
-    check_threads()?;
     let refused = |attempt| move |source: io::Error| GuardianError::System { attempt, source };
     let (ours, theirs) =
         socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)

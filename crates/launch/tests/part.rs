@@ -76,7 +76,7 @@ fn main() -> ExitCode {
         );
         failed += usize::from(!passed);
     }
-    println!("remote: {failed} failed");
+    println!("part: {failed} failed");
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
