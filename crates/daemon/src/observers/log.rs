@@ -97,6 +97,7 @@ mod tests {
             lines.iter().filter(|line| line.text.contains("of this test")).collect();
         let last = own.last().unwrap();
         assert!(last.text.starts_with("event 1004 ") && last.text.len() == LINE_BYTES_MAX);
+        assert!(!own.iter().any(|line| line.text.starts_with("event 0 ")), "the oldest go");
         assert!(own.is_sorted_by_key(|line| line.at_ns));
         assert!(!lines.iter().any(|line| line.text == "a detail"));
     }
