@@ -8,6 +8,7 @@
  *   crowd     the same, while the n - 2 other processes wait in MPI_Recv             (n > 2)
  *   pairs     the same, in n/2 pairs at once: all pairs done / round trips / 2       (n even)
  *   stream    rank 0 sends windows of 64 messages, rank 1 acknowledges each window   (n = 2)
+ *   beside    the first of pairs and stream, while the n - 2 other processes wait in MPI_Barrier
  *   wait      processor time of rank 1 while it waits wait_ms in MPI_Recv            (n = 2)
  *   matching  rank 1 receives among `pending` other messages or posted receives      (n = 2)
  *   memory    proportional share of memory of every process after MPI_Init
@@ -25,7 +26,7 @@
  * long enough (batch_ms) that the clock does not matter; nothing is measured after limit_s. With new=1 round,
  * crowd and pairs write each message anew before they send it, in the time that counts.
  * programs/bench/src/points does the same over Landeck's own interface, line for line, but for the last
- * four; apart from these, only these functions of MPI are used: Init, Comm_rank, Comm_size, Send, Recv, Isend,
+ * four and beside; apart from these, only these functions of MPI are used: Init, Comm_rank, Comm_size, Send, Recv, Isend,
  * Irecv, Wait, Waitall, Finalize.
  */
 #define _GNU_SOURCE
@@ -160,6 +161,19 @@ static void measure_stream(void) {
         run_batches(&(struct batches){.figure = "stream", .form = "calls", .batch = stream_of_calls, .bytes = bytes,
                                       .followers = 1, .divisor = WINDOW});
     }
+}
+
+static void measure_beside(void) {
+    if (size < 2) fail("beside needs at least 2 processes");
+    if (rank < 2) check_exchange(1 - rank, rank == 0, settings.bytes.values[0]);
+    for (int i = 0; rank < 2 && i < settings.bytes.count; i++) {
+        long bytes = settings.bytes.values[i];
+        run_batches(&(struct batches){.figure = "beside", .form = "to and fro", .batch = to_and_fro, .bytes = bytes,
+                                      .followers = 1, .divisor = 2});
+        run_batches(&(struct batches){.figure = "beside", .form = "windows", .batch = stream_of_requests, .bytes = bytes,
+                                      .followers = 1, .divisor = WINDOW});
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
 }
 
 /* ------------------------------------------------------------------ matching */
@@ -628,6 +642,7 @@ static const struct {
     void (*measure)(void);
 } figures[] = {
     {"round", measure_round},       {"crowd", measure_crowd}, {"pairs", measure_pairs},   {"stream", measure_stream},
+    {"beside", measure_beside},
     {"matching", measure_matching}, {"wait", measure_wait},   {"memory", measure_memory}, {"burst", measure_burst},
     {"join", measure_join},         {"threads", measure_threads}, {"packing", measure_packing},
     {"kill", measure_kill},         {"rest", measure_rest},

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -25,6 +25,33 @@ pub(crate) struct Outcome {
     pub(crate) wall: Duration,
     /// Why the samples should not be trusted, if so.
     pub(crate) trouble: Option<String>,
+}
+
+/// Loops without end that take processors from a job, until this is dropped.
+#[derive(Debug, Default)]
+pub(crate) struct BusyLoops(Vec<Child>);
+
+impl BusyLoops {
+    /// Starts so many.
+    ///
+    /// # Errors
+    /// When the shell cannot be started.
+    pub(crate) fn start(count: u32) -> io::Result<BusyLoops> {
+        let mut loops = BusyLoops::default();
+        for _ in 0..count {
+            loops.0.push(Command::new("sh").args(["-c", "while :; do :; done"]).spawn()?);
+        }
+        Ok(loops)
+    }
+}
+
+impl Drop for BusyLoops {
+    fn drop(&mut self) {
+        for busy in &mut self.0 {
+            // It may have been ended with a launch that hung.
+            let _ = busy.kill().and_then(|()| busy.wait());
+        }
+    }
 }
 
 /// Orphans of launchers come to this process, so that they can be found and ended.

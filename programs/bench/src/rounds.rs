@@ -14,7 +14,7 @@ use crate::attendance::{Attendance, attendance};
 use crate::candidate::{Candidate, Places};
 use crate::disturbance::{patiently, watched};
 use crate::figure::{Figure, FigurePart, Method};
-use crate::launch;
+use crate::launch::{self, BusyLoops};
 use crate::machine::Machine;
 use crate::over_hosts;
 use crate::probe;
@@ -215,6 +215,7 @@ impl Turn<'_> {
             }
             None => places.command(candidate, part.n, program, &arguments),
         };
+        let _busy = BusyLoops::start(part.busy).map_err(|error| error.to_string())?;
         Ok(launch::run(&mut command, effort.timeout_of(part.n)))
     }
 

@@ -126,9 +126,11 @@ fn connections_in_the_end(job: &Job, most: usize) -> usize {
     }
 }
 
-/// Waits until all have come here, without a message: a daemon knows the limit of a process that has joined.
+/// Waits until all have come here, without a message. The daemon answers a question of a process behind its hello, which says
+/// how many lanes it can have. Before that, lanes that others open to it have no limit.
 fn meet(job: &Job, place: &str) {
     let world = job.world();
+    assert!(job.open_mailbox("nobody's").is_err());
     let come = |rank: usize| format!("/run/hosts/{place}-{rank}");
     fs::write(come(world.rank()), "").unwrap();
     while !(0..world.size()).all(|rank| fs::exists(come(rank)).unwrap()) {

@@ -8,6 +8,9 @@ use crate::sample::Point;
 /// The form of a job on one host, beside which one on two hosts stands.
 const ON_ONE_HOST: &str = "job on one host";
 
+/// The form of a job that has the processors for itself.
+const QUIET: &str = "no loops";
+
 /// In the order in which they are measured.
 pub(super) const FIGURES: &[Figure] = &[
     Figure {
@@ -17,6 +20,19 @@ pub(super) const FIGURES: &[Figure] = &[
         who: Who::OverHosts(Candidate::LandeckPlain),
         has_floor: true,
         targets: &[message(8), message(1 << 10), message(64 << 10), message(1 << 20)],
+        axis: Axis::Bytes,
+        ..POINTS
+    },
+    Figure {
+        name: "hosts_stream",
+        title: "One of 64 messages under way between two hosts, TCP",
+        parts: &[over_both(2, &["stream", "bytes=8,65536,1048576"])],
+        who: Who::OverHosts(Candidate::LandeckPlain),
+        targets: &[
+            target(2, 8, Some(OfBestPeer(0.8)), Some(OfBestPeer(0.3))),
+            target(2, 64 << 10, Some(OfBestPeer(1.2)), Some(OfBestPeer(1.0))),
+            target(2, 1 << 20, Some(OfBestPeer(1.2)), Some(OfBestPeer(1.0))),
+        ],
         axis: Axis::Bytes,
         ..POINTS
     },
@@ -85,6 +101,29 @@ pub(super) const FIGURES: &[Figure] = &[
         ..OPERATIONS
     },
     Figure {
+        name: "hosts_allgather",
+        title: "Allgather over two hosts",
+        parts: &[
+            over_both(2, &["allgather", "bytes=8,65536,1048576"]),
+            over_both(4, &["allgather", "bytes=8,65536,1048576", "batch_ms=20"]),
+        ],
+        rule: operation_rule,
+        ..OPERATIONS
+    },
+    Figure {
+        name: "hosts_busy",
+        title: "Allgather of 1 MiB over two hosts, beside six loops without end",
+        parts: &[
+            FigurePart { form: Some(QUIET), ..over_both(4, OF_BUSY) },
+            FigurePart { form: Some("six loops"), busy: 6, ..over_both(4, OF_BUSY) },
+        ],
+        targets: &[Target {
+            form: "six loops",
+            ..target(4, 1 << 20, Some(TimesForm(QUIET, 2.0)), Some(OfBestPeer(1.0)))
+        }],
+        ..OPERATIONS
+    },
+    Figure {
         name: "hosts_collectives_4",
         title: "Collective operations over four hosts",
         parts: &[FigurePart { hosts: 4, ..over_both(4, OF_MANY) }],
@@ -97,6 +136,9 @@ pub(super) const FIGURES: &[Figure] = &[
         ..OPERATIONS
     },
 ];
+
+/// The allgather beside busy loops, and without them.
+const OF_BUSY: &[&str] = &["allgather", "bytes=1048576", "batch_ms=20"];
 
 /// The operations over more hosts than there are processors: ratios count, and what goes over the network.
 const OF_MANY: &[&str] = &["four", "bytes=8,1024,65536,1048576", "batch_ms=20"];

@@ -61,9 +61,12 @@ pub(super) const FIGURES: &[Figure] = &[
     },
     Figure {
         title: "One message of a stream, two processes",
-        parts: &[part(2, &["stream", "bytes=8"])],
-        // 30 million messages a second.
-        targets: &[target(2, 8, None, Some(Value(33.3)))],
+        parts: &[part(2, &["stream", "bytes=8,65536"])],
+        targets: &[
+            // 30 million messages a second.
+            target(2, 8, None, Some(Value(33.3))),
+            target(2, 64 << 10, Some(OfBestPeer(1.1)), Some(OfBestPeer(0.9))),
+        ],
         ..figure("stream")
     },
     Figure {
@@ -83,6 +86,17 @@ pub(super) const FIGURES: &[Figure] = &[
         ],
         axis: Axis::Processes,
         ..figure("crowd")
+    },
+    Figure {
+        title: "Two processes exchange long messages while six wait in a barrier",
+        parts: &[part(8, &["beside", "bytes=65536,1048576,4194304", "batch_ms=20"])],
+        who: Who::Mpi,
+        targets: &[
+            target(8, 64 << 10, Some(OfBestPeer(1.1)), Some(OfBestPeer(0.9))),
+            target(8, 1 << 20, Some(OfBestPeer(1.1)), Some(OfBestPeer(0.9))),
+            target(8, 4 << 20, Some(OfBestPeer(1.1)), Some(OfBestPeer(0.9))),
+        ],
+        ..figure("beside")
     },
     Figure {
         title: "Half of a round trip of 8 B in n/2 pairs at once",

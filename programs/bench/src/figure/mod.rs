@@ -40,6 +40,8 @@ pub(crate) struct FigurePart {
     pub(crate) kills: bool,
     /// So many processes more on the first host.
     pub(crate) extra: u32,
+    /// So many loops without end run beside the job.
+    pub(crate) busy: u32,
 }
 
 /// The candidates that can run a figure.
@@ -234,7 +236,7 @@ impl Figure {
 impl FigurePart {
     /// So many processes, evenly on so many hosts, in blocks.
     pub(crate) const fn spread(n: u32, hosts: u32) -> FigurePart {
-        FigurePart { n, arguments: &[], hosts, form: None, kills: false, extra: 0 }
+        FigurePart { n, arguments: &[], hosts, form: None, kills: false, extra: 0, busy: 0 }
     }
 }
 
