@@ -4,6 +4,7 @@
 //! much they have received, and each goes on from there.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use landeck_channel::pair::{AHEAD_MAX, Pair, Positions};
@@ -16,6 +17,7 @@ use landeck_wire::{Class, Flags, HEADER_BYTES, Header, Kind, POSITION_BYTES};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 
+use super::burst::{self, Burst, Bursts};
 use super::framing::{DATA_BYTES_MAX, Framing, Spare};
 use super::sealing::{CannotSeal, Opening, Sealing};
 use super::sight::Load;
@@ -28,10 +30,6 @@ use placing::Parts;
 mod kept;
 mod placing;
 
-/// The most bytes of messages that are gathered before they are sent.
-const GATHERED_BYTES_MAX: usize = 16 * 1024;
-/// The longest message that is gathered.
-const GATHERED_MESSAGE_BYTES_MAX: usize = 4 * 1024;
 /// The sender learns of this many received frames, or [`REPORT_BYTES`] in them, at the latest.
 const REPORT_FRAMES: u64 = 64;
 /// It learns earlier, together with a message, of this many bytes.
@@ -45,7 +43,7 @@ const REST_BYTES_MAX: usize = DATA_BYTES_MAX;
 pub(super) struct Lane {
     key: u64,
     /// `None` after the lane has ended.
-    socket: Option<OwnedFd>,
+    socket: Option<Arc<OwnedFd>>,
     /// The events that the socket is watched for.
     watched: EventFlags,
     pair: Pair<KeptFrame>,
@@ -91,13 +89,17 @@ struct Incoming {
 /// The outgoing half of a lane.
 struct Outgoing {
     sealing: Sealing,
-    /// Bytes that wait, from `begin` on: the rest of one frame that the system did not accept, or gathered messages.
+    /// Bytes that wait, from `begin` on: the rest of what the system did not accept, or the burst that has just ended.
     bytes: Vec<u8>,
     begin: usize,
     /// The system accepts no more now.
     is_blocked: bool,
-    /// A message was sent since the last poll.
-    in_burst: bool,
+    /// The messages since the last look, and the number of that.
+    since_look: u32,
+    look: u32,
+    /// Messages that wait for others, in place of `bytes` while `is_in_burst`.
+    burst: Option<Arc<Mutex<Burst>>>,
+    is_in_burst: bool,
     unconfirmed: Unconfirmed,
     /// The position that the other side has told of first on this connection.
     began_at: Option<u64>,
@@ -132,7 +134,7 @@ impl Lane {
         let (opening, sealing) = protection(keys)?;
         let mut lane = Self {
             key,
-            socket: Some(socket),
+            socket: Some(Arc::new(socket)),
             watched: EventFlags::empty(),
             pair: Pair::new(AHEAD_MAX),
             incoming: Incoming::new(opening),
@@ -167,7 +169,7 @@ impl Lane {
         let (has_left, unconfirmed) =
             (self.outgoing.has_left, std::mem::take(&mut self.outgoing.unconfirmed));
         self.outgoing = Outgoing { has_left, unconfirmed, ..Outgoing::new(sealing) };
-        (self.socket, self.watched) = (Some(socket), EventFlags::empty());
+        (self.socket, self.watched) = (Some(Arc::new(socket)), EventFlags::empty());
         self.begin(number, spare);
         Ok(())
     }
@@ -248,7 +250,7 @@ impl Lane {
     /// everything, the goodbye included: a socket that is closed before may lose bytes.
     pub(super) fn has_unsent(&self) -> bool {
         let out = &self.outgoing;
-        let is_under_way = || self.socket.as_ref().is_some_and(socket::has_unacknowledged);
+        let is_under_way = || self.socket.as_deref().is_some_and(socket::has_unacknowledged);
         let is_behind = !self.is_over() && self.pair.is_behind() && !self.incoming.is_complete;
         let awaits_end = out.has_left && out.mute.is_none();
         out.is_waiting() || is_behind || self.needs_another() || awaits_end && is_under_way()
@@ -269,14 +271,14 @@ impl Lane {
     /// The load of the lane at this moment.
     pub(super) fn load(&self) -> Load {
         let out = &self.outgoing;
-        let in_system = self.socket.as_ref().map_or(0, socket::unacknowledged);
+        let in_system = self.socket.as_deref().map_or(0, socket::unacknowledged);
         let unsent_bytes = (out.bytes.len() - out.begin) as u64 + in_system;
         Load { unsent_bytes, sent: self.pair.pushed(), received: self.pair.received_there() }
     }
 
     /// The packets that came out of order since the last call.
     pub(super) fn take_disorder(&mut self) -> u64 {
-        let Some(count) = self.socket.as_ref().and_then(socket::out_of_order) else { return 0 };
+        let Some(count) = self.socket.as_deref().and_then(socket::out_of_order) else { return 0 };
         let before = std::mem::replace(&mut self.disorder, count);
         u64::from(count.wrapping_sub(before))
     }
@@ -286,18 +288,18 @@ impl Lane {
     pub(super) fn needs_care(&self) -> bool {
         let out = &self.outgoing;
         let can_report = self.socket.is_some() && out.can_append();
-        out.is_waiting() || out.in_burst || can_report && self.incoming.is_report_due(&self.pair)
+        out.is_waiting() || can_report && self.incoming.is_report_due(&self.pair)
     }
 
-    /// Sends a message, or the first part of it, and keeps the rest. If `gathers`, a short message that is not the first
-    /// since the last poll may wait for the next.
+    /// Sends a message, or the first part of it, and keeps the rest. A short one that is not among the first since the last
+    /// look, which has this number, waits for others.
     #[inline]
     pub(super) fn try_send(
         &mut self,
         header: &Header,
         data: Bytes<'_>,
-        gathers: bool,
-        spare: &mut Spare,
+        look: u32,
+        (spare, bursts): (&mut Spare, &mut Bursts),
     ) -> Result<(), SendError> {
         let out = &mut self.outgoing;
         if out.has_left {
@@ -317,19 +319,17 @@ impl Lane {
             return Err(SendError::Full);
         }
         self.incoming.parts.are_expected |= header.kind == Kind::Accept;
-        let is_first = gathers && !std::mem::replace(&mut out.in_burst, gathers);
-        let gathers = gathers && !is_first && data.len() <= GATHERED_MESSAGE_BYTES_MAX;
         if self.incoming.unreported_bytes >= REPORT_BYTES_BESIDE
             || self.incoming.is_report_due(&self.pair)
         {
             // With the message, so it needs no call of its own.
             self.incoming.report(&self.pair, out, spare);
         }
-        if gathers || matches!(out.sealing, Sealing::Sealed(_)) {
+        if out.joins_burst(look, data.len()) {
+            out.wait(socket, &header, data, (spare, bursts));
+        } else if matches!(out.sealing, Sealing::Sealed(_)) {
             out.append(&header, data, spare);
-            if !gathers || out.bytes.len() - out.begin > GATHERED_BYTES_MAX {
-                out.flush(socket, spare);
-            }
+            out.flush(socket, spare);
         } else {
             out.send_from_place(socket, &header, data, spare)?;
         }
@@ -377,7 +377,6 @@ impl Lane {
     /// Sends what waits, as far as the network accepts it, and reports what has been received. `sleeps` says that the
     /// process will sleep until its descriptors wake it.
     pub(super) fn tend(&mut self, sleeps: bool, epoll: &OwnedFd, spare: &mut Spare) {
-        self.outgoing.in_burst = false;
         self.flush(spare);
         let is_due = self.socket.is_some() && self.incoming.is_report_due(&self.pair);
         if is_due && self.outgoing.can_append() {
@@ -487,7 +486,7 @@ impl Lane {
     fn end(&mut self, reason: Break, epoll: &OwnedFd) {
         let Some(socket) = self.socket.take() else { return };
         if !self.watched.is_empty() {
-            let _ = epoll::delete(epoll, &socket);
+            let _ = epoll::delete(epoll, &*socket);
         }
         self.outgoing.fall_silent();
         let is_in_order = self.outgoing.has_left && self.pair.may_change_path();
@@ -665,7 +664,10 @@ impl Outgoing {
             bytes: Vec::new(),
             begin: 0,
             is_blocked: false,
-            in_burst: false,
+            since_look: 0,
+            look: 0,
+            burst: None,
+            is_in_burst: false,
             granted: 0,
             has_left: false,
             has_said_goodbye: false,
@@ -677,7 +679,56 @@ impl Outgoing {
 
     #[inline]
     fn is_waiting(&self) -> bool {
-        self.begin < self.bytes.len()
+        self.begin < self.bytes.len() || self.is_in_burst
+    }
+
+    /// Whether a message of so many bytes waits for others, if it is sent behind this look.
+    #[inline]
+    fn joins_burst(&mut self, look: u32, bytes: usize) -> bool {
+        if self.look != look {
+            (self.look, self.since_look) = (look, 0);
+        }
+        self.since_look = self.since_look.saturating_add(1);
+        self.since_look > burst::AT_ONCE && bytes <= burst::MESSAGE_BYTES_MAX
+    }
+
+    /// Lets a frame wait for others.
+    fn wait(
+        &mut self,
+        socket: &Arc<OwnedFd>,
+        header: &Header,
+        data: Bytes<'_>,
+        (spare, bursts): (&mut Spare, &mut Bursts),
+    ) {
+        self.end_burst(spare);
+        let begins = !self.is_waiting();
+        self.append(header, data, spare);
+        if self.bytes.len() - self.begin > burst::BYTES_MAX {
+            return self.flush(socket, spare);
+        }
+        let burst = self.burst.get_or_insert_default().clone();
+        let mut waiting = burst::lock(&burst);
+        (waiting.bytes, waiting.begin) = (std::mem::take(&mut self.bytes), self.begin);
+        waiting.socket = Some(socket.clone());
+        drop(waiting);
+        (self.begin, self.is_in_burst) = (0, true);
+        if begins && !bursts.begin(&burst) {
+            self.flush(socket, spare);
+        }
+    }
+
+    /// Takes back what waits for others. The thread may have sent some of it.
+    #[inline]
+    fn end_burst(&mut self, spare: &mut Spare) {
+        if let (true, Some(burst)) = (std::mem::take(&mut self.is_in_burst), &self.burst) {
+            let Burst { bytes, begin, calls, error, .. } = std::mem::take(&mut *burst::lock(burst));
+            (self.bytes, self.begin) = (bytes, begin);
+            spare.traffic.sends += calls;
+            if let Some(error) = error {
+                self.fall_silent();
+                self.mute = Some(error);
+            }
+        }
     }
 
     fn can_append(&self) -> bool {
@@ -686,6 +737,7 @@ impl Outgoing {
 
     /// Appends a frame to the bytes that wait.
     fn append(&mut self, header: &Header, data: Bytes<'_>, spare: &mut Spare) {
+        self.end_burst(spare);
         if self.bytes.capacity() == 0 {
             self.bytes = spare.lend_outgoing();
         }
@@ -707,6 +759,7 @@ impl Outgoing {
         data: Bytes<'_>,
         spare: &mut Spare,
     ) -> Result<(), SendError> {
+        self.end_burst(spare);
         let head = header.encode();
         let waiting = &self.bytes[self.begin..];
         let before = waiting.len();
@@ -745,6 +798,7 @@ impl Outgoing {
 
     /// Sends waiting bytes, as far as the network accepts them.
     fn flush(&mut self, socket: &OwnedFd, spare: &mut Spare) {
+        self.end_burst(spare);
         while self.is_waiting() {
             match socket::send(socket, &self.bytes[self.begin..]) {
                 Ok(Moved::Bytes(bytes)) => {
@@ -779,6 +833,10 @@ impl Outgoing {
 
     /// Drops what waits: nothing can be sent any more.
     fn fall_silent(&mut self) {
+        if let Some(burst) = self.burst.as_ref().filter(|_| self.is_in_burst) {
+            *burst::lock(burst) = Burst::default();
+        }
+        self.is_in_burst = false;
         self.bytes = Vec::new();
         (self.begin, self.is_blocked) = (0, false);
     }

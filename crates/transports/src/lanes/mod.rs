@@ -23,6 +23,7 @@
 //! | [`relay_ring`] | where the relay of a host lays messages for a process of it |
 //! | `relayed` | the path over relays |
 //! | `lane` | one lane |
+//! | `burst` | short messages that leave in one system call |
 //! | `daemon` | the socket to the daemon |
 //! | [`silence`] | whether a connection carries what it is given |
 //! | `sight` | since when a lane does not move, for observers |
@@ -32,6 +33,7 @@
 //! A lane costs a descriptor. It needs memory for at most one frame while the network accepts no more, and
 //! [`STAGING_BYTES`] while a frame is incomplete or held by the sink; an idle lane needs none.
 
+mod burst;
 mod daemon;
 pub mod framing;
 mod lane;
@@ -61,6 +63,7 @@ use rustix::io::Errno;
 
 pub use framing::{DATA_BYTES_MAX, STAGING_BYTES};
 
+use burst::Bursts;
 use daemon::{DaemonSocket, Heard};
 use framing::Spare;
 use lane::{Break, Lane};
@@ -107,9 +110,8 @@ pub struct Lanes {
     segment: Option<Segment>,
     wish: PathWish,
     spare: Spare,
+    bursts: Bursts,
     looks: u32,
-    /// Until the next poll, short messages may wait for each other.
-    gathers: bool,
     has_left: bool,
     /// The daemon has handed over the lanes that came before this process. Some may hold all that their processes sent.
     is_welcome: bool,
@@ -214,18 +216,12 @@ impl Lanes {
             wish: PathWish::Lane,
             spare: Spare::default(),
             looks: 0,
-            gathers: false,
+            bursts: Bursts::default(),
             has_left: false,
             is_welcome: false,
             silence: None,
             silence_due: Duration::ZERO,
         })
-    }
-
-    /// Lets short messages wait for each other until the next poll, except the first to each peer. Only for a caller that
-    /// polls soon, whatever happens: then a burst of them goes in one system call.
-    pub fn gather(&mut self) {
-        self.gathers = true;
     }
 
     /// Whether a peer has a lane that has not ended.
@@ -381,7 +377,6 @@ impl Lanes {
     /// Sends what waits in lanes.
     #[inline]
     fn tend(&mut self, sleeps: bool) {
-        self.gathers = false;
         if let Some(relayed) = &mut self.relayed
             && relayed.needs_care()
         {
@@ -663,7 +658,7 @@ impl Channel for Lanes {
             self.want(far);
             return Err(SendError::Full);
         };
-        let sent = lane.try_send(header, data, self.gathers, &mut self.spare);
+        let sent = lane.try_send(header, data, self.looks, (&mut self.spare, &mut self.bursts));
         if sent.is_ok() && !is_urgent {
             place.path = Some(MessageWay::Lane);
         }
