@@ -222,7 +222,10 @@ const STRING_BYTES: std::ops::RangeInclusive<usize> = 4 << 10..=256 << 10;
 #[inline]
 unsafe fn copy_long(source: *const u8, target: *mut u8, length: usize) {
     #[cfg(target_arch = "x86_64")]
-    if STRING_BYTES.contains(&length) && !lies_just_behind(target, source) && strings::are_fast() {
+    if length >= BY_LINES_BYTES_MIN && lies_just_behind(target, source) {
+        // SAFETY: both ranges are valid and apart.
+        return unsafe { copy_by_lines(source, target, length) };
+    } else if STRING_BYTES.contains(&length) && strings::are_fast() {
         // SAFETY: both ranges are valid and apart, and the processor has this copy.
         return unsafe { strings::copy(source, target, length) };
     }
@@ -230,13 +233,43 @@ unsafe fn copy_long(source: *const u8, target: *mut u8, length: usize) {
     unsafe { std::ptr::copy_nonoverlapping(source, target, length) }
 }
 
-/// Whether the target lies, within its page, less than a line behind the source: then each read
-/// would wait for a write that is none of its business.
+/// Whether the target lies, within its page, less than a line behind the source. Then each read of the processor's string
+/// copy waits for a write that is none of its business: 64 KiB take 22 us instead of 1.4. Long memory that `malloc` gives
+/// begins 16 bytes behind a page, as much behind memory that begins with one. So it is no rare case.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn lies_just_behind(target: *const u8, source: *const u8) -> bool {
     const PAGE: usize = 4096;
     (1..64).contains(&(target.addr().wrapping_sub(source.addr()) % PAGE))
+}
+
+/// The least bytes for which the library's copy, too, may be the processor's string copy.
+#[cfg(target_arch = "x86_64")]
+const BY_LINES_BYTES_MIN: usize = 2 << 10;
+
+/// Copies a line at a time, each read before it is written.
+///
+/// # Safety
+/// As [`copy`], and `length` is at least one line.
+#[cfg(target_arch = "x86_64")]
+#[inline(never)]
+unsafe fn copy_by_lines(source: *const u8, target: *mut u8, length: usize) {
+    use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_storeu_si128};
+    const LINE: usize = 64;
+    let line = |at: usize| {
+        // SAFETY: the line at `at` lies within both ranges, as the loop below sees to; the accesses may be unaligned.
+        unsafe {
+            let (from, to) = (source.add(at).cast::<__m128i>(), target.add(at).cast::<__m128i>());
+            let words = [0, 1, 2, 3].map(|word| _mm_loadu_si128(from.add(word)));
+            for (word, value) in words.into_iter().enumerate() {
+                _mm_storeu_si128(to.add(word), value);
+            }
+        }
+    };
+    for at in (0..=length - LINE).step_by(LINE) {
+        line(at);
+    }
+    line(length - LINE);
 }
 
 /// The copy that the processor does in one instruction.
@@ -332,7 +365,7 @@ mod tests {
     #[test]
     fn long_ones_are_copied_exactly_wherever_they_lie_within_their_pages() {
         let source: Vec<u8> = (0..300_000usize).map(|at| (at * 7 + at / 251) as u8).collect();
-        let lengths = [65, 4095, 4096, 4097, 16_384, 65_536, 262_144, 262_145];
+        let lengths = [65, 2048, 2049, 4095, 4096, 4097, 16_384, 65_536, 262_144, 262_145];
         for length in lengths {
             for (from, to) in [(0, 1), (1, 1), (3, 40), (5, 69), (64, 1), (4096, 4097)] {
                 let mut target = vec![0xff; to + length + 1];
