@@ -37,6 +37,8 @@ pub struct Table<T> {
     chunks: [AtomicPtr<HandlePlace<T>>; CHUNKS],
     /// How many places there are.
     length: AtomicU32,
+    /// There was memory for so many places when it was last asked for. Most objects that room is made for need none.
+    asked: AtomicU32,
     /// The place that was freed last: a count that changes with every use, and index + 1.
     free: AtomicU64,
 }
@@ -80,6 +82,7 @@ impl<T> Table<T> {
             kind,
             chunks: [const { AtomicPtr::new(std::ptr::null_mut()) }; CHUNKS],
             length: AtomicU32::new(0),
+            asked: AtomicU32::new(0),
             free: AtomicU64::new(0),
         }
     }
@@ -109,8 +112,9 @@ impl<T> Table<T> {
             return Err(NoRoom { bytes: usize::MAX });
         }
         let is_there = self.place(index).is_some();
-        if !is_there || index.is_multiple_of(PLACES_PER_QUESTION) {
+        if !is_there || index >= self.asked.load(Ordering::Relaxed) {
             room::for_bytes((index as usize).saturating_mul(BYTES_EACH))?;
+            self.asked.store(index + PLACES_PER_QUESTION, Ordering::Relaxed);
         }
         if is_there { Ok(()) } else { self.add_chunk((index / FIRST_CHUNK + 1).ilog2()) }
     }
