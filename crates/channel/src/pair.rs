@@ -188,29 +188,13 @@ impl<F> Pair<F> {
     /// # Errors
     /// [`LaneError`] if the lane is not the newest one, or if the positions cannot be.
     pub fn told(&mut self, lane: u32, positions: Positions) -> Result<u64, LaneError> {
-        self.told_each(lane, positions, drop)
-    }
-
-    /// As [`Pair::told`]; `received` gets each frame that need not be kept any more.
-    ///
-    /// # Errors
-    /// [`LaneError`], as [`Pair::told`].
-    pub fn told_each(
-        &mut self,
-        lane: u32,
-        positions: Positions,
-        mut received: impl FnMut(F),
-    ) -> Result<u64, LaneError> {
         self.check_lane(lane)?;
         let before = self.received_there();
         if !(before..=self.sent_most).contains(&positions.received) {
             return Err(LaneError::Position { expected: before, found: positions.received });
         }
         for _ in before..positions.received {
-            if let Some((frame, bytes)) = self.kept.pop_front() {
-                self.kept_bytes -= bytes;
-                received(frame);
-            }
+            self.kept_bytes -= self.kept.pop_front().map_or(0, |(_, bytes)| bytes);
         }
         if self.path == Path::Opening {
             self.path = Path::Open;

@@ -19,14 +19,13 @@ pub const DATA_BYTES_MAX: usize = 64 * 1024;
 pub const STAGING_BYTES: usize = 128 * 1024;
 
 /// The number of unused memories of each sort that are kept for later use.
-const SPARE_MAX: usize = 8;
+const SPARE_MAX: usize = 4;
 
 /// The things that all lanes of a process share: unused memories, and the count of their traffic.
 #[derive(Default)]
 pub struct Spare {
     staging: Vec<Staging>,
     outgoing: Vec<Vec<u8>>,
-    kept: Vec<Vec<u8>>,
     pub(super) traffic: Traffic,
 }
 
@@ -114,18 +113,6 @@ impl Spare {
     /// An empty memory for bytes that are to be sent.
     pub(super) fn lend_outgoing(&mut self) -> Vec<u8> {
         self.outgoing.pop().unwrap_or_default()
-    }
-
-    /// An empty memory for the longest data of a frame.
-    pub(super) fn lend_kept(&mut self) -> Vec<u8> {
-        self.kept.pop().unwrap_or_else(|| Vec::with_capacity(DATA_BYTES_MAX))
-    }
-
-    pub(super) fn take_back_kept(&mut self, mut memory: Vec<u8>) {
-        if self.kept.len() < SPARE_MAX {
-            memory.clear();
-            self.kept.push(memory);
-        }
     }
 
     pub(super) fn take_back_outgoing(&mut self, mut memory: Vec<u8>) {

@@ -334,7 +334,7 @@ impl Lane {
             out.send_from_place(socket, &header, data, spare)?;
         }
         // There is room, and nothing waits before it.
-        let _ = self.pair.push(KeptFrame::new(&header, data, spare), cost);
+        let _ = self.pair.push(KeptFrame::new(&header, data), cost);
         self.pair.next_to_send();
         let bytes = HEADER_BYTES + data.len();
         let is_urgent = header.class == Class::Urgent;
@@ -452,8 +452,7 @@ impl Lane {
     ) -> Offered {
         let mut any = false;
         loop {
-            let (pair, outgoing) = (&mut self.pair, &mut self.outgoing);
-            match self.incoming.offer_first(from, sink, pair, outgoing, spare) {
+            match self.incoming.offer_first(from, sink, &mut self.pair, &mut self.outgoing) {
                 Ok(First::Taken) => any = true,
                 Ok(First::Handled) => {}
                 Ok(First::Held) => return Offered { any, is_held: true },
@@ -557,7 +556,6 @@ impl Incoming {
         sink: &mut S,
         pair: &mut Pair<KeptFrame>,
         outgoing: &mut Outgoing,
-        spare: &mut Spare,
     ) -> Result<First, BrokenPeer> {
         if self.skips() && !self.skip(pair)? {
             return Ok(First::None);
@@ -580,7 +578,7 @@ impl Incoming {
                 First::Handled
             }
             Kind::Received | Kind::Granted => {
-                outgoing.hear_position(pair, &header, data, spare)?;
+                outgoing.hear_position(pair, &header, data)?;
                 First::Handled
             }
             _ => {
@@ -849,7 +847,6 @@ impl Outgoing {
         pair: &mut Pair<KeptFrame>,
         header: &Header,
         data: &[u8],
-        spare: &mut Spare,
     ) -> Result<(), BrokenPeer> {
         let position: &[u8; POSITION_BYTES] = data.try_into().map_err(|_| BrokenPeer::Form)?;
         let position = u64::from_le_bytes(*position);
@@ -857,8 +854,7 @@ impl Outgoing {
             Kind::Received => {
                 let granted = position.saturating_add(AHEAD_MAX);
                 // Positions only grow, and nobody receives what was not sent.
-                let positions = Positions { received: position, granted };
-                let heard = pair.told_each(pair.lane(), positions, |frame| frame.end(spare));
+                let heard = pair.told(pair.lane(), Positions { received: position, granted });
                 heard.map_err(|_| BrokenPeer::Form)?;
                 self.unconfirmed.taken(position);
                 self.began_at.get_or_insert(position);
@@ -897,8 +893,7 @@ mod tests {
         let mut pair = Pair::new(AHEAD_MAX);
         pair.open(FIRST).unwrap();
         for _ in 0..10 {
-            let header = Header::user(Kind::Eager, 0, 0, 0);
-            let frame = KeptFrame::new(&header, Bytes::EMPTY, &mut Spare::default());
+            let frame = KeptFrame::new(&Header::user(Kind::Eager, 0, 0, 0), Bytes::EMPTY);
             pair.push(frame, 0).unwrap();
             pair.next_to_send();
         }
@@ -921,13 +916,11 @@ mod tests {
         ] {
             let data = u64::to_le_bytes(position);
             let mut outgoing = Outgoing { granted: 20, ..Outgoing::new(Sealing::Plain) };
-            let header = Header::position(kind);
-            let heard = outgoing.hear_position(&mut pair(), &header, &data, &mut Spare::default());
+            let heard = outgoing.hear_position(&mut pair(), &Header::position(kind), &data);
             assert_eq!(heard.is_ok(), is_right, "{kind:?} {position}");
         }
         let header = Header::position(Kind::Received);
-        let mut outgoing = Outgoing::new(Sealing::Plain);
-        let short = outgoing.hear_position(&mut pair(), &header, &[0; 7], &mut Spare::default());
+        let short = Outgoing::new(Sealing::Plain).hear_position(&mut pair(), &header, &[0; 7]);
         assert_eq!(short, Err(BrokenPeer::Form));
     }
 }

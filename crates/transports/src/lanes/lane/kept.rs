@@ -8,13 +8,10 @@ use landeck_channel::{Peer, Sink};
 use landeck_memory::Bytes;
 use landeck_wire::{Class, Header, Kind};
 
-use super::super::framing::{DATA_BYTES_MAX, Spare};
+use super::super::framing::DATA_BYTES_MAX;
 
 /// The longest data that are kept inside the list.
 const SHORT_BYTES_MAX: usize = 62;
-/// Longer data are kept in memory that is used again: new memory has none until the system gives it page by page, which
-/// takes longer than the copy.
-const LENT_BYTES_MIN: usize = 4 * 1024;
 /// The bytes of the list's own that a kept frame is counted with.
 const ENTRY_BYTES: usize = 64;
 
@@ -29,8 +26,6 @@ pub(super) struct KeptFrame {
 enum KeptData {
     Short(u8, [u8; SHORT_BYTES_MAX]),
     Long(Vec<u8>),
-    /// As long, in memory that is used again.
-    Lent(Vec<u8>),
     /// In the memory of its send.
     Elsewhere,
 }
@@ -49,7 +44,7 @@ pub(super) fn cost(header: &Header) -> usize {
 impl KeptFrame {
     /// Copies a frame.
     #[inline]
-    pub(super) fn new(header: &Header, data: Bytes<'_>, spare: &mut Spare) -> Self {
+    pub(super) fn new(header: &Header, data: Bytes<'_>) -> Self {
         let data = match data.len() {
             _ if header.kind == Kind::Part => KeptData::Elsewhere,
             length @ ..=SHORT_BYTES_MAX => {
@@ -57,21 +52,9 @@ impl KeptFrame {
                 data.copy_to_slice(&mut short);
                 KeptData::Short(length as u8, short)
             }
-            ..LENT_BYTES_MIN => KeptData::Long(data.to_vec()),
-            _ => {
-                let mut memory = spare.lend_kept();
-                data.append_to(&mut memory);
-                KeptData::Lent(memory)
-            }
+            _ => KeptData::Long(data.to_vec()),
         };
         Self { header: *header, data }
-    }
-
-    /// Gives its memory back.
-    pub(super) fn end(self, spare: &mut Spare) {
-        if let KeptData::Lent(memory) = self.data {
-            spare.take_back_kept(memory);
-        }
     }
 
     fn is_part_of(&self, part: &Header) -> bool {
@@ -96,7 +79,7 @@ pub(super) fn next_again<S: Sink + ?Sized>(
             data.extend_from_slice(&short[..usize::from(*length)]);
             true
         }
-        KeptData::Long(long) | KeptData::Lent(long) => {
+        KeptData::Long(long) => {
             data.extend_from_slice(long);
             true
         }
