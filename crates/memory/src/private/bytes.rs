@@ -53,6 +53,14 @@ impl<'a> Bytes<'a> {
         self.start
     }
 
+    /// Whether the system copies them slowly to memory so many bytes behind the begin of a page, since it uses the
+    /// processor's string copy wherever that lies. [`Bytes::copy_to`] knows better.
+    #[inline]
+    pub fn are_copied_slowly_to(&self, place: usize) -> bool {
+        let place = std::ptr::without_provenance(place);
+        self.length >= BY_LINES_BYTES_MIN && lies_just_behind(place, self.start.as_ptr())
+    }
+
     /// The part from `offset`, at most `length` bytes of it; cut where these bytes end.
     #[inline]
     #[must_use]
@@ -236,15 +244,14 @@ unsafe fn copy_long(source: *const u8, target: *mut u8, length: usize) {
 /// Whether the target lies, within its page, less than half a line behind the source. Then each read of the processor's string
 /// copy waits for a write that is none of its business: 64 KiB take 22 us instead of 1.4. Long memory that `malloc` gives
 /// begins 16 bytes behind a page, as much behind memory that begins with one. So it is no rare case.
-#[cfg(target_arch = "x86_64")]
 #[inline]
 fn lies_just_behind(target: *const u8, source: *const u8) -> bool {
     const PAGE: usize = 4096;
-    (1..32).contains(&(target.addr().wrapping_sub(source.addr()) % PAGE))
+    cfg!(target_arch = "x86_64")
+        && (1..32).contains(&(target.addr().wrapping_sub(source.addr()) % PAGE))
 }
 
 /// The least bytes for which the library's copy, too, may be the processor's string copy.
-#[cfg(target_arch = "x86_64")]
 const BY_LINES_BYTES_MIN: usize = 2 << 10;
 
 /// Copies a line at a time, each read before it is written.
