@@ -62,15 +62,20 @@ impl Shared {
     /// The state of a new process. None when its slot or the segment does not have what a process needs.
     pub fn new(segment: &Segment, slot: u32, mode: ThreadMode, progress: Progress) -> Option<Self> {
         let near = SharedMemory::new(segment, slot)?;
+        let settings = Settings::from_words(&segment.plan().settings);
+        let mut waiter = Waiter::new(segment, slot);
+        if let Some(sharing) = settings.sharing {
+            waiter.share_processors(sharing.hosts);
+        }
         Some(Self {
             segment: segment.clone(),
             slot,
-            is_checked: Settings::from_words(&segment.plan().settings).is_checked,
+            is_checked: settings.is_checked,
             engine: Gate::new(
                 mode,
                 Engine::new(segment, slot, Endpoint::new(near, segment, slot)?),
             ),
-            turn: Gate::new(mode, Waiter::new(segment, slot)),
+            turn: Gate::new(mode, waiter),
             followers: Mutex::default(),
             follower_count: AtomicUsize::new(0),
             bell: Doorbell::of(segment, slot)?,

@@ -4,6 +4,9 @@
 //! should be elsewhere: no scheduler moves tasks that ran a moment ago, so two processes that wake each other may stay
 //! on one core while another idles. Each has a *home*, the cores in turn by slots, so that ranks that follow each
 //! other, which mostly talk to each other, run side by side. A process moves only to cores that it is allowed.
+//!
+//! Hosts of one kernel may share cores. Then each takes a part of them: processes of different hosts talk over sockets,
+//! which needs no core of its own between them, and those of one host wait for each other by turns.
 
 use crate::segment::Segment;
 use crate::sleep_word;
@@ -13,15 +16,37 @@ use crate::system;
 /// With more processes to a core than so many the scheduler spreads them well enough, and counting takes long.
 const COUNTED_PER_PROCESSOR: u32 = 16;
 
-/// Moves the calling process, that of `slot`, to the core where it should be, if it may run there.
-pub(crate) fn even_out(segment: &Segment, slot: u32) {
+/// The part of its cores that a host takes: the whole, or one of as many as there are hosts that share them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HostShare {
+    pub(crate) number: usize,
+    pub(crate) hosts: usize,
+}
+
+impl HostShare {
+    pub(crate) const WHOLE: Self = Self { number: 0, hosts: 1 };
+
+    /// The cores of this part; with fewer cores than hosts one of them.
+    fn of(self, allowed: &[u32]) -> &[u32] {
+        let Self { number, hosts } = self;
+        if allowed.len() < hosts {
+            let at = number % allowed.len().max(1);
+            return allowed.get(at..=at).unwrap_or(allowed);
+        }
+        let begin = |number: usize| allowed.len() * number / hosts;
+        &allowed[begin(number % hosts)..begin(number % hosts + 1)]
+    }
+}
+
+/// Moves the calling process, that of `slot`, to the core of its host where it should be, if it may run there.
+pub(crate) fn even_out(segment: &Segment, slot: u32, share: HostShare) {
     let plan = segment.plan();
     if plan.processes > plan.cpus.saturating_mul(COUNTED_PER_PROCESSOR) {
         return;
     }
     let Some(here) = system::processor() else { return };
     segment.set_processor(slot, here);
-    if let Some(processor) = better(segment, slot, here, &system::allowed_processors()) {
+    if let Some(processor) = better(segment, slot, here, share.of(&system::allowed_processors())) {
         system::move_to_processor(processor);
         segment.set_processor(slot, system::processor().unwrap_or(here));
     }
@@ -105,6 +130,17 @@ mod tests {
         assert!(!other.is_due(true, 6_000_000));
         other.ends();
         assert!(!other.is_due(true, 60_000_000), "it has slept meanwhile");
+    }
+
+    #[test]
+    fn hosts_that_share_cores_take_a_part_each() {
+        let part = |number, hosts, allowed| HostShare { number, hosts }.of(allowed).to_vec();
+        assert_eq!(HostShare::WHOLE.of(&[3, 4]), [3, 4]);
+        assert_eq!([0, 1, 2].map(|number| part(number, 2, &[3, 4])), [[3], [4], [3]]);
+        assert_eq!(part(0, 2, &[3, 4, 5]), [3]);
+        assert_eq!(part(1, 2, &[3, 4, 5]), [4, 5]);
+        assert_eq!([0, 1, 2].map(|number| part(number, 3, &[3, 4])), [[3], [4], [3]]);
+        assert_eq!(part(1, 3, &[]), [0; 0]);
     }
 
     #[test]

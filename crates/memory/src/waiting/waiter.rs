@@ -33,7 +33,7 @@ use crate::slots::waited_for::WaitedForMost;
 use crate::sync;
 use crate::system::{self, now_ns};
 use crate::waiting::ladder::{Ladder, Step};
-use crate::waiting::placement::{self, CrowdingDetector};
+use crate::waiting::placement::{self, CrowdingDetector, HostShare};
 use crate::waiting::scheduler_order::SchedulerOrder;
 
 pub use crate::waiting::ladder::Patience;
@@ -166,6 +166,7 @@ pub struct Waiter {
     oversubscribed: bool,
     spin: Spin,
     crowding: CrowdingDetector,
+    share: HostShare,
     order: SchedulerOrder,
     /// The core that this process last published.
     core: Option<u32>,
@@ -189,6 +190,7 @@ impl Waiter {
             oversubscribed,
             spin: Spin::new(oversubscribed),
             crowding: CrowdingDetector::new(slot),
+            share: HostShare::WHOLE,
             order: SchedulerOrder::default(),
             core: None,
             yield_alone_ns: None,
@@ -197,6 +199,12 @@ impl Waiter {
             times: WaitTimes::default(),
             waited_for: WaitedForMost::default(),
         }
+    }
+
+    /// So many hosts of one kernel, this one among them, share their processors.
+    pub fn share_processors(&mut self, hosts: u32) {
+        let number = self.segment.own_host_number().unwrap_or(0);
+        self.share = HostShare { number: number.into(), hosts: hosts.max(1) as usize };
     }
 
     /// The waits so far.
@@ -366,7 +374,7 @@ impl Waiter {
         self.oversubscribed = self.probe(now_ns);
         self.spin.failed(self.oversubscribed);
         if self.crowding.is_due(self.oversubscribed, *now_ns) {
-            placement::even_out(&self.segment, self.slot);
+            placement::even_out(&self.segment, self.slot, self.share);
         }
         ladder.yielded(self.oversubscribed);
         false
