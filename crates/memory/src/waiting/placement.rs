@@ -17,18 +17,46 @@ use crate::system;
 const COUNTED_PER_PROCESSOR: u32 = 16;
 
 /// The part of its cores that a host takes: the whole, or one of as many as there are hosts that share them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct HostShare {
-    pub(crate) number: usize,
-    pub(crate) hosts: usize,
+    number: usize,
+    hosts: usize,
+    /// The cores of this part when it was taken; empty for the whole.
+    cores: Vec<u32>,
+    /// The time until which a process may be on another core: the scheduler goes on moving it.
+    away_until_ns: u64,
 }
 
 impl HostShare {
-    pub(crate) const WHOLE: Self = Self { number: 0, hosts: 1 };
+    /// The shortest time between two moves home, in nanoseconds.
+    const MOVE_EVERY_NS: u64 = 1_000_000;
+
+    pub(crate) const WHOLE: Self = Self::part(0, 1);
+
+    const fn part(number: usize, hosts: usize) -> Self {
+        Self { number, hosts, cores: Vec::new(), away_until_ns: 0 }
+    }
+
+    /// The part of a host with this number.
+    pub(crate) fn taken(number: u16, hosts: u32) -> Self {
+        let mut share = Self::part(number.into(), hosts.max(1) as usize);
+        share.cores = share.of(&system::allowed_processors()).to_vec();
+        share
+    }
+
+    /// Whether a process on this core should go home now.
+    pub(crate) fn is_left(&mut self, core: u32, now_ns: u64) -> bool {
+        let is_left =
+            !self.cores.is_empty() && !self.cores.contains(&core) && now_ns >= self.away_until_ns;
+        if is_left {
+            self.away_until_ns = now_ns + Self::MOVE_EVERY_NS;
+        }
+        is_left
+    }
 
     /// The cores of this part; with fewer cores than hosts one of them.
-    fn of(self, allowed: &[u32]) -> &[u32] {
-        let Self { number, hosts } = self;
+    fn of<'a>(&self, allowed: &'a [u32]) -> &'a [u32] {
+        let &Self { number, hosts, .. } = self;
         if allowed.len() < hosts {
             let at = number % allowed.len().max(1);
             return allowed.get(at..=at).unwrap_or(allowed);
@@ -39,7 +67,7 @@ impl HostShare {
 }
 
 /// Moves the calling process, that of `slot`, to the core of its host where it should be, if it may run there.
-pub(crate) fn even_out(segment: &Segment, slot: u32, share: HostShare) {
+pub(crate) fn even_out(segment: &Segment, slot: u32, share: &HostShare) {
     let plan = segment.plan();
     if plan.processes > plan.cpus.saturating_mul(COUNTED_PER_PROCESSOR) {
         return;
@@ -65,7 +93,7 @@ fn better(segment: &Segment, slot: u32, here: u32, allowed: &[u32]) -> Option<u3
         awake.filter_map(|slot| Some((slot, segment.processor(slot)?))).collect();
     let count = |processor| places.iter().filter(|(_, place)| *place == processor).count();
     let home = home_of(slot)?;
-    if home != here && count(home) <= count(here) {
+    if home != here && (!allowed.contains(&here) || count(home) <= count(here)) {
         return Some(home);
     }
     let lightest = allowed.iter().copied().min_by_key(|&processor| count(processor))?;
@@ -134,13 +162,17 @@ mod tests {
 
     #[test]
     fn hosts_that_share_cores_take_a_part_each() {
-        let part = |number, hosts, allowed| HostShare { number, hosts }.of(allowed).to_vec();
+        let part = |number, hosts, allowed| HostShare::part(number, hosts).of(allowed).to_vec();
         assert_eq!(HostShare::WHOLE.of(&[3, 4]), [3, 4]);
         assert_eq!([0, 1, 2].map(|number| part(number, 2, &[3, 4])), [[3], [4], [3]]);
         assert_eq!(part(0, 2, &[3, 4, 5]), [3]);
         assert_eq!(part(1, 2, &[3, 4, 5]), [4, 5]);
         assert_eq!([0, 1, 2].map(|number| part(number, 3, &[3, 4])), [[3], [4], [3]]);
         assert_eq!(part(1, 3, &[]), [0; 0]);
+        let mut own = HostShare { cores: vec![4], ..HostShare::part(1, 2) };
+        assert!(!own.is_left(4, 1) && own.is_left(3, 1), "it goes home");
+        assert!(!own.is_left(3, 1_000_000) && own.is_left(3, 1_000_001), "not soon again");
+        assert!(!HostShare::WHOLE.is_left(3, 1));
     }
 
     #[test]

@@ -201,10 +201,15 @@ impl Waiter {
         }
     }
 
-    /// So many hosts of one kernel, this one among them, share their processors.
+    /// So many hosts of one kernel, this one among them, share their processors. If they are all hosts of the job and have as
+    /// many processes each, this one's go to a part of the processors of its own.
     pub fn share_processors(&mut self, hosts: u32) {
-        let number = self.segment.own_host_number().unwrap_or(0);
-        self.share = HostShare { number: number.into(), hosts: hosts.max(1) as usize };
+        let plan = self.segment.plan();
+        if let Some(number) = self.segment.own_host_number()
+            && plan.processes.checked_mul(hosts) == Some(plan.ranks)
+        {
+            self.share = HostShare::taken(number, hosts);
+        }
     }
 
     /// The waits so far.
@@ -373,8 +378,9 @@ impl Waiter {
         }
         self.oversubscribed = self.probe(now_ns);
         self.spin.failed(self.oversubscribed);
-        if self.crowding.is_due(self.oversubscribed, *now_ns) {
-            placement::even_out(&self.segment, self.slot, self.share);
+        let is_crowded = self.crowding.is_due(self.oversubscribed, *now_ns);
+        if is_crowded || self.core.is_some_and(|core| self.share.is_left(core, *now_ns)) {
+            placement::even_out(&self.segment, self.slot, &self.share);
         }
         ladder.yielded(self.oversubscribed);
         false
