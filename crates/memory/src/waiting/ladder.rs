@@ -22,6 +22,9 @@ impl Patience {
     /// For one other process.
     pub const ONE: Self = Self { yields: YIELDS_OVERSUBSCRIBED, awake_ns: AWAKE_NS };
 
+    /// None: whatever else the core does takes longer than to be woken.
+    pub(crate) const NONE: Self = Self { yields: 0, awake_ns: 0 };
+
     /// For all of a group: they will all be here again soon, and to wake a sleeper costs more than its turn on
     /// the core. With many members a turn of all takes long.
     pub const fn all_of(members: u32) -> Self {
@@ -84,6 +87,11 @@ impl Ladder {
             return Step::Yield;
         }
         Step::Poll
+    }
+
+    /// Sleeps at the next step.
+    pub(crate) fn give_up_turns(&mut self) {
+        self.patience = Patience::NONE;
     }
 
     /// Learns from a yield whether another task wanted the core.

@@ -51,6 +51,10 @@ const EXPLORE_EVERY: u32 = 16;
 const POLLS_WHILE_KEPT: u32 = 16;
 /// Turns that are given away before the clock is looked at, on an oversubscribed core.
 const TURNS_AT_ONCE: u32 = 4;
+/// A yield that takes as long, in nanoseconds, has given the core to a task that computes. The scheduler lets that have its
+/// slice. It prefers a task that has slept, which is why a wait sleeps then, for as long as so many such yields.
+const HOGGED_NS: u64 = 1_000_000;
+const HOGGED_TURNS: u64 = 50;
 /// One wait in so many looks at the clock from the beginning, to see whether the core is still oversubscribed.
 const MEASURE_EVERY: u32 = 16;
 /// A sleeper looks by itself so often, should a wake-up ever be lost.
@@ -174,6 +178,9 @@ pub struct Waiter {
     yield_alone_ns: Option<u64>,
     /// The duration of the last measured yield.
     turn_ns: u64,
+    /// The core's other tasks compute: a yield takes milliseconds. Until this time a wait sleeps instead.
+    hogged_until_ns: u64,
+    is_hogged: bool,
     /// Waits since one looked at the clock from the beginning.
     unmeasured: u32,
     times: WaitTimes,
@@ -195,6 +202,8 @@ impl Waiter {
             core: None,
             yield_alone_ns: None,
             turn_ns: 0,
+            hogged_until_ns: 0,
+            is_hogged: false,
             unmeasured: 0,
             times: WaitTimes::default(),
             waited_for: WaitedForMost::default(),
@@ -257,7 +266,7 @@ impl Waiter {
     /// processes to a core, each finds cold caches at every turn. True once the event has happened.
     #[inline(never)]
     fn give_turns(&mut self, waiting: &mut impl Waiting) -> bool {
-        let Some(core) = self.core else { return false };
+        let Some(core) = self.core.filter(|_| !self.is_hogged) else { return false };
         self.unmeasured += 1;
         if self.unmeasured >= MEASURE_EVERY {
             self.unmeasured = 0;
@@ -324,7 +333,8 @@ impl Waiter {
         deadline_ns: Option<u64>,
     ) -> (End, u64) {
         let began_ns = record.since_ns;
-        let patience = waiting.patience();
+        self.is_hogged = began_ns < self.hogged_until_ns;
+        let patience = if self.is_hogged { Patience::NONE } else { waiting.patience() };
         let mut ladder = Ladder::new(self.oversubscribed, began_ns, patience);
         let (mut seen, mut now_ns, mut remarks) = (None, began_ns, Remarks::default());
         loop {
@@ -383,6 +393,10 @@ impl Waiter {
             placement::even_out(&self.segment, self.slot, &self.share);
         }
         ladder.yielded(self.oversubscribed);
+        if self.turn_ns >= HOGGED_NS {
+            self.hogged_until_ns = *now_ns + HOGGED_TURNS * self.turn_ns;
+            ladder.give_up_turns();
+        }
         false
     }
 
