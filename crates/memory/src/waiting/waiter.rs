@@ -52,8 +52,9 @@ const POLLS_WHILE_KEPT: u32 = 16;
 /// Turns that are given away before the clock is looked at, on an oversubscribed core.
 const TURNS_AT_ONCE: u32 = 4;
 /// A yield that takes as long, in nanoseconds, has given the core to a task that computes. The scheduler lets that have its
-/// slice. It prefers a task that has slept, which is why a wait sleeps then, for as long as so many such yields.
+/// slice. It prefers a task that has slept, so behind some such yields in a row waits sleep, for as long as so many of them.
 const HOGGED_NS: u64 = 1_000_000;
+const HOGGED_YIELDS: u32 = 3;
 const HOGGED_TURNS: u64 = 50;
 /// One wait in so many looks at the clock from the beginning, to see whether the core is still oversubscribed.
 const MEASURE_EVERY: u32 = 16;
@@ -181,6 +182,8 @@ pub struct Waiter {
     /// The core's other tasks compute: a yield takes milliseconds. Until this time a wait sleeps instead.
     hogged_until_ns: u64,
     is_hogged: bool,
+    /// The last so many yields have each taken as long.
+    long_turns: u32,
     /// Waits since one looked at the clock from the beginning.
     unmeasured: u32,
     times: WaitTimes,
@@ -204,6 +207,7 @@ impl Waiter {
             turn_ns: 0,
             hogged_until_ns: 0,
             is_hogged: false,
+            long_turns: 0,
             unmeasured: 0,
             times: WaitTimes::default(),
             waited_for: WaitedForMost::default(),
@@ -393,7 +397,8 @@ impl Waiter {
             placement::even_out(&self.segment, self.slot, &self.share);
         }
         ladder.yielded(self.oversubscribed);
-        if self.turn_ns >= HOGGED_NS {
+        self.long_turns = if self.turn_ns < HOGGED_NS { 0 } else { self.long_turns + 1 };
+        if self.long_turns >= HOGGED_YIELDS {
             self.hogged_until_ns = *now_ns + HOGGED_TURNS * self.turn_ns;
             ladder.give_up_turns();
         }
