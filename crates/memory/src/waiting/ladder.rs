@@ -49,6 +49,39 @@ impl Patience {
     }
 }
 
+/// Whether tasks that compute have the core in turn with a process. A yield gives them their whole slices. The scheduler
+/// prefers a task that has slept, so waits sleep then.
+#[derive(Debug, Default)]
+pub(crate) struct ComputingTasks {
+    /// The last so many yields were long.
+    long_turns: u32,
+    /// Until this time a yield is not tried again.
+    until_ns: u64,
+}
+
+impl ComputingTasks {
+    /// A yield that takes as long is a slice, in nanoseconds.
+    const SLICE_NS: u64 = 1_000_000;
+    /// So many in a row are no chance.
+    const SLICES: u32 = 3;
+    /// The time of so many yields passes before another one.
+    const TURNS: u64 = 50;
+
+    pub(crate) fn are_there(&self, now_ns: u64) -> bool {
+        now_ns < self.until_ns
+    }
+
+    /// Learns from a yield, which has ended now. Returns whether waits sleep from now on.
+    pub(crate) fn yielded(&mut self, turn_ns: u64, now_ns: u64) -> bool {
+        self.long_turns = if turn_ns < Self::SLICE_NS { 0 } else { self.long_turns + 1 };
+        let are_there = self.long_turns >= Self::SLICES;
+        if are_there {
+            self.until_ns = now_ns + Self::TURNS * turn_ns;
+        }
+        are_there
+    }
+}
+
 /// The next action of a waiter: poll, yield the core, or sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
@@ -143,6 +176,24 @@ mod tests {
         assert_eq!(Patience::all_moving(32, 0), idle);
         let most = Patience::all_moving(32, u64::MAX);
         assert_eq!(most.awake_ns - idle.awake_ns, MOVING_MAX_NS, "but not for ever");
+    }
+
+    #[test]
+    fn slices_in_a_row_make_waits_sleep_until_a_yield_is_short_again() {
+        const MS: u64 = 1_000_000;
+        let mut tasks = ComputingTasks::default();
+        let long = [3, 4, 3].map(|turn| tasks.yielded(turn * MS, 10 * MS));
+        assert_eq!(long, [false, false, true]);
+        assert!(tasks.are_there(159 * MS) && !tasks.are_there(160 * MS));
+        assert!(tasks.yielded(2 * MS, 163 * MS), "they are still there");
+        assert!(!tasks.yielded(MS - 1, 300 * MS) && !tasks.are_there(300 * MS));
+        assert!(!tasks.yielded(9 * MS, 310 * MS), "one alone may be chance");
+        let mut ladder = Ladder::new(true, 0, Patience::ONE);
+        assert_eq!(ladder.step(1), Step::Yield);
+        ladder.give_up_turns();
+        assert_eq!(ladder.step(1), Step::Sleep);
+        assert_eq!(Ladder::new(true, 0, Patience::NONE).step(1), Step::Sleep);
+        assert_eq!(Ladder::new(false, 0, Patience::NONE).step(1), Step::Sleep);
     }
 
     #[test]

@@ -32,7 +32,7 @@ use crate::slots::page::WaitRecord;
 use crate::slots::waited_for::WaitedForMost;
 use crate::sync;
 use crate::system::{self, now_ns};
-use crate::waiting::ladder::{Ladder, Step};
+use crate::waiting::ladder::{ComputingTasks, Ladder, Step};
 use crate::waiting::placement::{self, CrowdingDetector, HostShare};
 use crate::waiting::scheduler_order::SchedulerOrder;
 
@@ -51,11 +51,6 @@ const EXPLORE_EVERY: u32 = 16;
 const POLLS_WHILE_KEPT: u32 = 16;
 /// Turns that are given away before the clock is looked at, on an oversubscribed core.
 const TURNS_AT_ONCE: u32 = 4;
-/// A yield that takes as long, in nanoseconds, has given the core to a task that computes. The scheduler lets that have its
-/// slice. It prefers a task that has slept, so behind some such yields in a row waits sleep, for as long as so many of them.
-const HOGGED_NS: u64 = 1_000_000;
-const HOGGED_YIELDS: u32 = 3;
-const HOGGED_TURNS: u64 = 50;
 /// One wait in so many looks at the clock from the beginning, to see whether the core is still oversubscribed.
 const MEASURE_EVERY: u32 = 16;
 /// A sleeper looks by itself so often, should a wake-up ever be lost.
@@ -179,11 +174,9 @@ pub struct Waiter {
     yield_alone_ns: Option<u64>,
     /// The duration of the last measured yield.
     turn_ns: u64,
-    /// The core's other tasks compute: a yield takes milliseconds. Until this time a wait sleeps instead.
-    hogged_until_ns: u64,
-    is_hogged: bool,
-    /// The last so many yields have each taken as long.
-    long_turns: u32,
+    computing: ComputingTasks,
+    /// The core's other tasks compute, by the last wait that looked at the clock.
+    is_beside_computing: bool,
     /// Waits since one looked at the clock from the beginning.
     unmeasured: u32,
     times: WaitTimes,
@@ -205,9 +198,8 @@ impl Waiter {
             core: None,
             yield_alone_ns: None,
             turn_ns: 0,
-            hogged_until_ns: 0,
-            is_hogged: false,
-            long_turns: 0,
+            computing: ComputingTasks::default(),
+            is_beside_computing: false,
             unmeasured: 0,
             times: WaitTimes::default(),
             waited_for: WaitedForMost::default(),
@@ -270,7 +262,7 @@ impl Waiter {
     /// processes to a core, each finds cold caches at every turn. True once the event has happened.
     #[inline(never)]
     fn give_turns(&mut self, waiting: &mut impl Waiting) -> bool {
-        let Some(core) = self.core.filter(|_| !self.is_hogged) else { return false };
+        let Some(core) = self.core.filter(|_| !self.is_beside_computing) else { return false };
         self.unmeasured += 1;
         if self.unmeasured >= MEASURE_EVERY {
             self.unmeasured = 0;
@@ -337,8 +329,8 @@ impl Waiter {
         deadline_ns: Option<u64>,
     ) -> (End, u64) {
         let began_ns = record.since_ns;
-        self.is_hogged = began_ns < self.hogged_until_ns;
-        let patience = if self.is_hogged { Patience::NONE } else { waiting.patience() };
+        self.is_beside_computing = self.computing.are_there(began_ns);
+        let patience = if self.is_beside_computing { Patience::NONE } else { waiting.patience() };
         let mut ladder = Ladder::new(self.oversubscribed, began_ns, patience);
         let (mut seen, mut now_ns, mut remarks) = (None, began_ns, Remarks::default());
         loop {
@@ -397,9 +389,7 @@ impl Waiter {
             placement::even_out(&self.segment, self.slot, &self.share);
         }
         ladder.yielded(self.oversubscribed);
-        self.long_turns = if self.turn_ns < HOGGED_NS { 0 } else { self.long_turns + 1 };
-        if self.long_turns >= HOGGED_YIELDS {
-            self.hogged_until_ns = *now_ns + HOGGED_TURNS * self.turn_ns;
+        if self.computing.yielded(self.turn_ns, *now_ns) {
             ladder.give_up_turns();
         }
         false
