@@ -389,7 +389,9 @@ impl Waiter {
             placement::even_out(&self.segment, self.slot, &self.share);
         }
         ladder.yielded(self.oversubscribed);
-        if self.computing.yielded(self.turn_ns, *now_ns) {
+        // Where the job has more processes than cores, a long turn may be one of all of them.
+        let is_roomy = !self.segment.plan().is_oversubscribed();
+        if is_roomy && self.computing.yielded(self.turn_ns, *now_ns) {
             ladder.give_up_turns();
         }
         false
