@@ -443,14 +443,17 @@ fn a_burst_arrives_though_its_sender_makes_no_further_call() {
     let _watchdog = watchdog();
     let mut possessed = Possessed::new();
     let header = Header::user(Kind::Eager, 8, 0, 0);
-    for round in 0..100u8 {
-        let count = 1 + usize::from(round) % 40;
+    let mut sent = 0;
+    for round in 0..2_000 {
+        let (count, data) = (1 + round % 40, [round as u8; 8]);
         for _ in 0..count {
-            possessed.receiver.try_send(FAR, &header, Bytes::from(&[round; 8][..])).unwrap();
+            possessed.receiver.try_send(FAR, &header, Bytes::from(&data[..])).unwrap();
         }
         let mut all = vec![0; count * (HEADER_BYTES + 8)];
         possessed.stream.read_exact(&mut all).unwrap();
-        assert!(all.ends_with(&[round; 8]), "{all:?}");
+        assert!(all.ends_with(&data), "{all:?}");
+        sent += count as u64;
+        possessed.stream.write_all(&position(Kind::Received, sent)).unwrap();
         if round % 2 == 0 {
             possessed.poll(); // the next ones are the first again
         }

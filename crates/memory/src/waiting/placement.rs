@@ -5,8 +5,8 @@
 //! on one core while another idles. Each has a *home*, the cores in turn by slots, so that ranks that follow each
 //! other, which mostly talk to each other, run side by side. A process moves only to cores that it is allowed.
 //!
-//! Hosts of one kernel may share cores. Then each takes a part of them: processes of different hosts talk over sockets,
-//! which needs no core of its own between them, and those of one host wait for each other by turns.
+//! Hosts of one kernel may share cores. Then each takes a part of them: processes of one host wait for each other by turns,
+//! while two that talk over a socket both need a core.
 
 use crate::segment::Segment;
 use crate::sleep_word;

@@ -329,9 +329,8 @@ impl Waiter {
         deadline_ns: Option<u64>,
     ) -> (End, u64) {
         let began_ns = record.since_ns;
-        self.is_beside_computing = self.computing.are_there(began_ns);
-        let patience = if self.is_beside_computing { Patience::NONE } else { waiting.patience() };
-        let mut ladder = Ladder::new(self.oversubscribed, began_ns, patience);
+        let patience = waiting.patience();
+        let mut ladder = self.ladder(began_ns, patience);
         let (mut seen, mut now_ns, mut remarks) = (None, began_ns, Remarks::default());
         loop {
             if waiting.poll() {
@@ -361,7 +360,7 @@ impl Waiter {
                         self.remark(waiting, record, now_ns, &mut remarks);
                     }
                     if woken {
-                        ladder = Ladder::new(self.oversubscribed, now_ns, patience);
+                        ladder = self.ladder(now_ns, patience);
                     }
                     false
                 }
@@ -370,6 +369,13 @@ impl Waiter {
                 return (End::Ready, now_ns);
             }
         }
+    }
+
+    /// The steps of a wait with this patience from now on.
+    fn ladder(&mut self, now_ns: u64, patience: Patience) -> Ladder {
+        self.is_beside_computing = self.computing.are_there(now_ns);
+        let patience = if self.is_beside_computing { Patience::NONE } else { patience };
+        Ladder::new(self.oversubscribed, now_ns, patience)
     }
 
     /// Keeps the core for as long as that helps, then yields it and measures. True once the event has happened.

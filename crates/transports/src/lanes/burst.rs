@@ -34,6 +34,8 @@ pub(super) struct Burst {
     pub(super) bytes: Vec<u8>,
     /// The bytes before this place have left.
     pub(super) begin: usize,
+    /// The thread is going to look at it.
+    pub(super) is_awaited: bool,
     /// The system calls of the thread.
     pub(super) calls: u64,
     /// The system refuses them.
@@ -91,7 +93,7 @@ impl Burst {
 }
 
 impl Bursts {
-    /// Has the thread send a burst that begins now, unless its lane does so before. False if there is no thread.
+    /// Has the thread look at a burst in time. False if there is no thread.
     pub(super) fn begin(&mut self, burst: &Arc<Mutex<Burst>>) -> bool {
         if self.thread.is_none() && !self.has_none {
             self.thread = BurstThread::start().ok();
@@ -135,7 +137,11 @@ impl Waiting {
             drop(lanes);
             let waited = since.map_or(LONGEST, |since| since.elapsed());
             std::thread::sleep(LONGEST.saturating_sub(waited));
-            begun.iter().for_each(|burst| lock(burst).send());
+            for burst in &begun {
+                let mut burst = lock(burst);
+                burst.is_awaited = false;
+                burst.send();
+            }
         }
     }
 }
@@ -174,6 +180,17 @@ mod tests {
             let mut read = vec![0; usize::from(round)];
             there.read_exact(&mut read).unwrap();
             assert!(read.iter().all(|byte| *byte == round), "{read:?}");
+        }
+    }
+
+    #[test]
+    fn a_burst_that_its_lane_has_itself_is_no_longer_awaited() {
+        let _watchdog = landeck_testing::Watchdog::start(Duration::from_secs(60));
+        let burst = Arc::new(Mutex::new(Burst { is_awaited: true, ..Burst::default() }));
+        let mut bursts = Bursts::default();
+        assert!(bursts.begin(&burst));
+        while lock(&burst).is_awaited {
+            std::thread::yield_now();
         }
     }
 

@@ -86,8 +86,6 @@ impl Outgoing {
         data: Bytes<'_>,
         (spare, bursts): (&mut Spare, &mut Bursts),
     ) {
-        self.end_burst(spare);
-        let begins = !self.is_waiting();
         self.append(header, data, spare);
         if self.bytes.len() - self.begin > burst::BYTES_MAX {
             return self.flush(socket, spare);
@@ -96,9 +94,11 @@ impl Outgoing {
         let mut waiting = burst::lock(&burst);
         (waiting.bytes, waiting.begin) = (std::mem::take(&mut self.bytes), self.begin);
         waiting.socket = Some(socket.clone());
-        drop(waiting);
         (self.begin, self.is_in_burst) = (0, true);
-        if begins && !bursts.begin(&burst) {
+        // The thread may just have found nothing, while the bytes were here.
+        waiting.is_awaited = waiting.is_awaited || bursts.begin(&burst);
+        if !waiting.is_awaited {
+            drop(waiting);
             self.flush(socket, spare);
         }
     }
@@ -107,9 +107,12 @@ impl Outgoing {
     #[inline]
     pub(super) fn end_burst(&mut self, spare: &mut Spare) {
         if let (true, Some(burst)) = (std::mem::take(&mut self.is_in_burst), &self.burst) {
-            let Burst { bytes, begin, calls, error, .. } = std::mem::take(&mut *burst::lock(burst));
-            (self.bytes, self.begin) = (bytes, begin);
-            spare.traffic.sends += calls;
+            let mut waiting = burst::lock(burst);
+            waiting.socket = None;
+            (self.bytes, self.begin) = (std::mem::take(&mut waiting.bytes), waiting.begin);
+            spare.traffic.sends += std::mem::take(&mut waiting.calls);
+            let error = waiting.error.take();
+            drop(waiting);
             if let Some(error) = error {
                 self.fall_silent();
                 self.mute = Some(error);
@@ -227,7 +230,8 @@ impl Outgoing {
     /// Drops what waits: nothing can be sent any more.
     pub(super) fn fall_silent(&mut self) {
         if let Some(burst) = self.burst.as_ref().filter(|_| self.is_in_burst) {
-            *burst::lock(burst) = Burst::default();
+            let mut waiting = burst::lock(burst);
+            (waiting.socket, waiting.bytes) = (None, Vec::new());
         }
         self.is_in_burst = false;
         self.bytes = Vec::new();
