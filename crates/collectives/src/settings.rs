@@ -78,6 +78,11 @@ impl Settings {
     /// The number of those about paths between hosts.
     pub const PATHS_WORDS: usize = 2;
 
+    /// The most lanes of a process, if the user says so.
+    pub fn lanes_max(&self) -> Option<u32> {
+        Some((self.paths[0] >> 32) as u32).filter(|most| *most > 0)
+    }
+
     /// Returns the settings as words.
     pub fn to_words(&self) -> [u64; Self::WORDS] {
         let mut words = [0; Self::WORDS];

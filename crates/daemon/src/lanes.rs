@@ -10,8 +10,10 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use landeck_collectives::settings::Settings;
 use landeck_protocols::door::ObjectQuestion;
 use landeck_protocols::hosts::{DialMessage, DialOutput, Dialling, HostReach, HostTiming};
+use landeck_transports::lanes::lanes_max;
 use landeck_trust::lane::verify;
 use landeck_trust::{LaneEnd, lane_keys};
 use landeck_wire::handover::{Cipher, Handover, LaneKeys};
@@ -281,7 +283,7 @@ impl Lanes {
         if self.undelivered_count() >= self.undelivered_max {
             return Err("too many lanes wait for their processes".into());
         }
-        if self.has_all_lanes(own, far) {
+        if self.has_all_lanes(tools.parts, own, far) {
             return Err(CallRefusal::Known);
         }
         let cipher = self.cipher(tools.trunks, host);
@@ -485,7 +487,7 @@ impl Lanes {
         while let Some(output) = queue.pop_front() {
             match output {
                 DialOutput::Dial { own, far, host, lane, .. }
-                    if unreached == Some(host) || self.has_all_lanes(own, far) =>
+                    if unreached == Some(host) || self.has_all_lanes(tools.parts, own, far) =>
                 {
                     queue.extend(self.machine_of_lanes.dial_failed(own, far, lane));
                 }
@@ -676,10 +678,17 @@ impl Lanes {
         self.report(BrokenReport { job, own, far, place, what, due, again, explained_by });
     }
 
-    /// Whether a process of this host can have no lane to a further one.
-    fn has_all_lanes(&self, own: ProcessId, far: ProcessId) -> bool {
-        let token = self.tokens.get(&own);
-        let most = token.and_then(|token| self.residents.get(token)).map_or(0, |it| it.lanes_max);
+    /// Whether a process of this host can have no lane to a further one. Until it says how many it can have, that is what its
+    /// job's settings say, or what this daemon could have.
+    fn has_all_lanes(&self, parts: &Parts, own: ProcessId, far: ProcessId) -> bool {
+        let said = self.tokens.get(&own).and_then(|token| self.residents.get(token));
+        let most = match (said, parts.with_segment(own.segment)) {
+            (Some(resident), _) => resident.lanes_max,
+            (None, Some((_, part))) => {
+                lanes_max(Settings::from_words(&part.segment.plan().settings).lanes_max())
+            }
+            (None, None) => 0,
+        };
         most > 0 && self.machine_of_lanes.lanes_besides(own, far) >= most as usize
     }
 

@@ -11,6 +11,7 @@ pub use landeck_joining::attach::{Restarted, WayBack};
 use landeck_kernel::Peer;
 use landeck_memory::{Counters, GateError, Presence, ThreadMode, fork};
 use landeck_transports::Lanes;
+use landeck_transports::lanes::lanes_max;
 use landeck_wire::SegmentId;
 
 use crate::error::{self, Error, ErrorKind, Members, Result};
@@ -333,10 +334,10 @@ fn connect_to_hosts(shared: &Shared) -> Result<()> {
     if !plan.spans_hosts() {
         return Ok(());
     }
-    let paths = Paths::from_words(Settings::from_words(&plan.settings).paths);
+    let paths = Paths::of(&Settings::from_words(&plan.settings));
     let (segment, slot) = (&shared.segment, shared.slot);
     let connected = connect_to_daemon(SegmentId(plan.host)).and_then(|socket| {
-        Lanes::with_relays(socket, segment, slot, paths.wish, paths.lanes_max())
+        Lanes::with_relays(socket, segment, slot, paths.wish, lanes_max(paths.lanes_max))
     });
     let lanes = connected.map_err(ErrorKind::NoDaemon)?;
     let mut engine = shared.engine.enter()?;

@@ -178,7 +178,7 @@ impl JobSetting {
 }
 
 fn change_paths(settings: &mut Settings, change: impl FnOnce(&mut Paths)) {
-    let mut paths = Paths::from_words(settings.paths);
+    let mut paths = Paths::of(settings);
     change(&mut paths);
     settings.paths = paths.to_words();
 }
@@ -230,8 +230,7 @@ mod tests {
     #[test]
     fn values_reach_the_words_of_a_segment() {
         let read = |settings: &Settings| Settings::from_words(&settings.to_words());
-        let paths =
-            |value: (&str, &str)| Paths::from_words(read(&of(value.0, value.1).unwrap()).paths);
+        let paths = |value: (&str, &str)| Paths::of(&read(&of(value.0, value.1).unwrap()));
         assert_eq!(paths((PATH, "relay")), Paths { wish: PathWish::Relay, ..Paths::default() });
         assert_eq!(paths((LANES, "2")), Paths { lanes_max: Some(2), ..Paths::default() });
         assert_eq!(paths((INCAST, "fixed:4")).incast, Incast::Fixed(4));

@@ -186,7 +186,7 @@ impl Lanes {
                 let process = *part.far.get(*far as usize).ok_or(())?;
                 if !part.is_over(*far) {
                     let host = part.host_of(*far);
-                    if self.has_all_lanes(own, process) {
+                    if self.has_all_lanes(tools.parts, own, process) {
                         self.tell(tools.reactor, token, &Handover::Unreachable { far: *far }, None);
                         return Ok(());
                     }

@@ -3,6 +3,7 @@
 use std::io::{IoSliceMut, Result as IoResult};
 use std::mem::MaybeUninit;
 
+use landeck_collectives::settings::Settings;
 use landeck_memory::{FarProcess, FarRecord, Segment, SegmentPlan, SlotRecord, SlotState};
 use landeck_testing::Watchdog;
 use landeck_wire::handover::{Cipher, Handover, LaneKeys};
@@ -36,11 +37,21 @@ fn parts(one: &Daemon, other: &Daemon) -> [Segment; 2] {
 
 /// A part of one process on each of these daemons.
 fn parts_of<const N: usize>(job: JobId, daemons: [&Daemon; N]) -> [Segment; N] {
+    parts_with(&Settings::default(), job, daemons)
+}
+
+/// The same, with these settings of the job.
+fn parts_with<const N: usize>(
+    settings: &Settings,
+    job: JobId,
+    daemons: [&Daemon; N],
+) -> [Segment; N] {
     let hosts = std::array::from_fn::<_, N, _>(|_| crate::random::number().unwrap());
     std::array::from_fn(|own| {
         let elsewhere: Vec<usize> = (0..N).filter(|other| *other != own).collect();
         let (ranks, far) = (N as u32, elsewhere.len() as u32);
         let plan = SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(hosts[own], 1) };
+        let plan = SegmentPlan { settings: settings.to_words(), ..plan };
         let segment = Segment::local(&SegmentPlan { ranks, far, hosts: 8, job: job.0, ..plan });
         segment.set_peer_of_rank(own as u32, 0);
         let alive = SlotRecord { state: SlotState::Alive, incarnation: 1, ..SlotRecord::default() };
@@ -287,6 +298,21 @@ fn a_process_that_gets_no_lane_for_the_others_limit_has_the_relay_at_once() {
     zero.wait_text();
     let said = zero.seen_so_far();
     assert!(!said.iter().any(|seen| matches!(seen, Seen::Said(_))), "{:?}", zero.kept);
+}
+
+#[test]
+fn a_process_that_has_not_said_hello_has_no_more_lanes_than_its_job_allows() {
+    let _watchdog = Watchdog::start(Duration::from_secs(170));
+    let [zero, one, two] = three();
+    let settings = Settings { paths: [1 << 32, 0], ..Settings::default() };
+    let segments = parts_with(&settings, JOB, [&zero, &one, &two]);
+    let first = Process::hello(&segments[1]);
+    first.say(&Handover::Want { far: 0 });
+    first.lane();
+    let second = Process::welcomed(&segments[2]);
+    second.say(&Handover::Want { far: 0 });
+    assert!(matches!(second.hear().unwrap(), (Some(Handover::Unreachable { far: 0 }), None)));
+    Process::hello(&segments[0]).lane();
 }
 
 #[test]

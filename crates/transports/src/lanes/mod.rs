@@ -60,6 +60,7 @@ use landeck_wire::{Class, Header};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 
 pub use framing::{DATA_BYTES_MAX, STAGING_BYTES};
 
@@ -84,6 +85,19 @@ const DIRECT_LOOKS: u32 = 32;
 const TIMED_LOOKS: u64 = 64;
 /// The time between two looks at silences.
 const SILENCE_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The most lanes of a process if nothing says otherwise.
+const LANES_MAX: u64 = 1024;
+
+/// The most lanes of a process of this user: as many as are wished for, or else half of the open files that this process may
+/// have, so that the program has the other half.
+pub fn lanes_max(wish: Option<u32>) -> u32 {
+    wish.unwrap_or_else(|| half_of(getrlimit(Resource::Nofile).current))
+}
+
+fn half_of(descriptors: Option<u64>) -> u32 {
+    descriptors.map_or(LANES_MAX, |most| (most / 2).clamp(1, LANES_MAX)) as u32
+}
 
 /// The lanes of one process.
 pub struct Lanes {
@@ -856,5 +870,17 @@ impl Channel for Lanes {
         let broken = self.broken.iter().filter_map(|far| self.places[*far as usize].lane.as_ref());
         lanes.chain(broken).any(|lane| lane.has_unsent())
             || self.relayed.as_ref().is_some_and(|relayed| relayed.has_unsent())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_the_open_files_may_be_lanes() {
+        let usual = [Some(256), Some(1), Some(1 << 20), None].map(half_of);
+        assert_eq!(usual, [128, 1, 1_024, 1_024]);
+        assert_eq!(lanes_max(Some(3)), 3);
     }
 }
