@@ -40,7 +40,7 @@ fn parts_of<const N: usize>(job: JobId, daemons: [&Daemon; N]) -> [Segment; N] {
     parts_with(&Settings::default(), job, daemons)
 }
 
-/// The same, with these settings of the job.
+/// A part of one process on each of these daemons, in a job with these settings.
 fn parts_with<const N: usize>(
     settings: &Settings,
     job: JobId,
