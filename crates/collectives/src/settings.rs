@@ -77,10 +77,12 @@ impl Settings {
     pub const WORDS: usize = 64;
     /// The number of those about paths between hosts.
     pub const PATHS_WORDS: usize = 2;
+    /// The first bit of the most lanes of a process in the first of those, which daemons read as well.
+    pub const LANES_BIT: u32 = 32;
 
     /// The most lanes of a process, if the user says so.
     pub fn lanes_max(&self) -> Option<u32> {
-        Some((self.paths[0] >> 32) as u32).filter(|most| *most > 0)
+        Some((self.paths[0] >> Self::LANES_BIT) as u32).filter(|most| *most > 0)
     }
 
     /// Returns the settings as words.

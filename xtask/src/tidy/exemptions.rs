@@ -33,12 +33,6 @@ pub(super) const EXEMPTIONS: &[Exemption] = &[
     },
     Exemption {
         rule: "waiting",
-        path: "crates/transports/src/lanes/burst.rs",
-        about: "thread::sleep",
-        reason: "short messages wait for others for a time, and nobody for them",
-    },
-    Exemption {
-        rule: "waiting",
         path: "crates/memory/src/sync.rs",
         about: "spin_loop",
         reason: "the pause instruction, which the model checker replaces; the waiter calls it",

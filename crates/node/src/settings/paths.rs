@@ -18,7 +18,7 @@ impl Paths {
     pub(crate) fn to_words(self) -> [u64; Settings::PATHS_WORDS] {
         let [pace, number] = self.incast.to_numbers();
         let lanes = u64::from(self.lanes_max.unwrap_or(0));
-        [lanes << 32 | pace << 8 | self.wish as u64, number]
+        [lanes << Settings::LANES_BIT | pace << 8 | self.wish as u64, number]
     }
 
     /// Reads them from arbitrary settings; what is no wish takes its default.

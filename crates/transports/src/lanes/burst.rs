@@ -57,10 +57,11 @@ struct BurstThread {
     process: u32,
 }
 
-/// The lanes with bursts that began since the thread last woke.
+/// The lanes whose bursts the thread is going to look at.
 #[derive(Debug, Default)]
 struct Waiting {
     lanes: Mutex<Lanes>,
+    /// The first of them has begun, or the thread is to end.
     changed: Condvar,
 }
 
@@ -101,10 +102,11 @@ impl Bursts {
         }
         let Some(thread) = &self.thread else { return false };
         let mut lanes = lock(&thread.waiting.lanes);
-        lanes.since.get_or_insert_with(Instant::now);
         lanes.begun.push(burst.clone());
-        drop(lanes);
-        thread.waiting.changed.notify_one();
+        if lanes.since.is_none() {
+            lanes.since = Some(Instant::now());
+            thread.waiting.changed.notify_one();
+        }
         true
     }
 }
@@ -125,18 +127,21 @@ impl Waiting {
     fn send_in_time(&self) {
         // The system would add its usual 50 us to each wait; if it cannot be told, messages wait for so much longer.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1_000));
+        let is_empty = |lanes: &mut Lanes| lanes.since.is_none() && !lanes.has_ended;
         loop {
             let lanes = lock(&self.lanes);
-            let nothing = |lanes: &mut Lanes| lanes.begun.is_empty() && !lanes.has_ended;
-            let mut lanes =
-                self.changed.wait_while(lanes, nothing).unwrap_or_else(PoisonError::into_inner);
+            let lanes =
+                self.changed.wait_while(lanes, is_empty).unwrap_or_else(PoisonError::into_inner);
+            let left = LONGEST.saturating_sub(lanes.since.map_or(LONGEST, |it| it.elapsed()));
+            let (mut lanes, _) = self
+                .changed
+                .wait_timeout_while(lanes, left, |lanes| !lanes.has_ended)
+                .unwrap_or_else(PoisonError::into_inner);
             if lanes.has_ended {
                 return;
             }
-            let Lanes { begun, since, .. } = std::mem::take(&mut *lanes);
+            let Lanes { begun, .. } = std::mem::take(&mut *lanes);
             drop(lanes);
-            let waited = since.map_or(LONGEST, |since| since.elapsed());
-            std::thread::sleep(LONGEST.saturating_sub(waited));
             for burst in &begun {
                 let mut burst = lock(burst);
                 burst.is_awaited = false;
