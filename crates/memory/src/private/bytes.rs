@@ -387,6 +387,23 @@ mod tests {
 
     #[test]
     #[cfg(target_arch = "x86_64")]
+    fn a_copy_to_just_behind_its_source_within_a_page_is_exact() {
+        const PAGE: usize = 4096;
+        let source: Vec<u8> = (0..9_000usize).map(|at| (at * 7 + at / 251) as u8).collect();
+        for (length, behind) in [(2048, 1), (2049, 8), (4097, 16), (8_191, 31), (8_192, 16)] {
+            let mut target = vec![0xff; length + PAGE + 2];
+            let begin = source.as_ptr().addr() + behind;
+            let to = 1 + begin.wrapping_sub(target.as_ptr().addr() + 1) % PAGE;
+            assert!(lies_just_behind(target[to..].as_ptr(), source.as_ptr()), "{behind}");
+            let bytes = Bytes::from(&source[..length]);
+            assert_eq!(bytes.copy_to_slice(&mut target[to..to + length]), length);
+            assert!(target[to..to + length] == source[..length], "{length} {behind}");
+            assert_eq!((target[to - 1], target[to + length]), (0xff, 0xff), "wrote beside");
+        }
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
     fn a_target_just_behind_its_source_is_told_by_the_places_within_pages() {
         let at = |address: usize| std::ptr::without_provenance::<u8>(address);
         let is_behind = |target, source| lies_just_behind(at(target), at(source));
