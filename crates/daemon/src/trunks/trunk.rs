@@ -367,7 +367,7 @@ impl Trunk {
     /// Writes what the kernel takes now, and waits for room if it does not take all.
     ///
     /// # Errors
-    /// [`TrunkError::System`].
+    /// [`TrunkError::System`], or the reason that the other side gave before it reset the connection.
     pub(crate) fn write(&mut self, reactor: &Reactor) -> Result<(), TrunkError> {
         while !self.session.output().is_empty() {
             let bytes = self.session.output();
@@ -381,7 +381,7 @@ impl Trunk {
                 Ok(count) => self.session.sent(count),
                 Err(Errno::AGAIN) => break,
                 Err(Errno::INTR) => {}
-                Err(error) => return Err(io::Error::from(error).into()),
+                Err(error) => return Err(self.unread_reason(io::Error::from(error).into())),
             }
         }
         let waits = !self.session.output().is_empty();
@@ -400,6 +400,15 @@ impl Trunk {
         Ok(())
     }
 
+    /// The other side's reason to end the trunk, if it lies unread behind this failure of a write. A side that refuses
+    /// says why and closes; what it has not read resets the connection.
+    fn unread_reason(&mut self, failure: TrunkError) -> TrunkError {
+        match self.read(&mut Vec::new()) {
+            Err(reason @ TrunkError::Trust(_)) => reason,
+            _ => failure,
+        }
+    }
+
     /// Ends the trunk in order, as far as the kernel takes that now.
     pub(crate) fn close(&mut self, reactor: &Reactor) {
         self.session.close();
@@ -409,7 +418,56 @@ impl Trunk {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+
+    use landeck_trust::KeyPair;
+
     use super::*;
+
+    #[test]
+    fn the_reason_of_a_side_that_refuses_is_read_where_a_write_fails() {
+        let [own, other, admitted] = [0; 3].map(|_| KeyPair::generate().unwrap());
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let dialled = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut refusing, _) = listener.accept().unwrap();
+        let mut theirs = Session::accept_from(&other, admitted.hash()).unwrap();
+        dialled.set_nonblocking(true).unwrap();
+        let reactor = Reactor::new().unwrap();
+        reactor.watch(&dialled, 1, EventFlags::IN).unwrap();
+        let session = Session::connect(&own, other.hash()).unwrap();
+        let hosts = (HostNumber(1), HostNumber(0));
+        let mut trunk = Trunk::over_socket(dialled.into(), 1, session, hosts, Duration::ZERO);
+        let mut buffer = [0; 4096];
+        let mut events = Vec::new();
+        let refusal = loop {
+            trunk.write(&reactor).unwrap();
+            let count = refusing.read(&mut buffer).unwrap();
+            let outcome = theirs.receive(&buffer[..count]);
+            if outcome.is_err() {
+                // More comes from the side that dialled while the other one refuses it.
+                trunk.put_own(EnvelopeClass::Probe, &[0; 64]);
+                trunk.write(&reactor).unwrap();
+            }
+            refusing.write_all(theirs.output()).unwrap();
+            theirs.sent(theirs.output().len());
+            if let Err(refusal) = outcome {
+                break refusal;
+            }
+            while events.is_empty() {
+                trunk.read(&mut events).unwrap();
+            }
+        };
+        assert!(matches!(refusal, TrustError::WrongKey { .. }), "{refusal}");
+        drop(refusing);
+        let why = loop {
+            trunk.put_own(EnvelopeClass::Probe, &[0; 64]);
+            if let Err(why) = trunk.write(&reactor) {
+                break why;
+            }
+        };
+        assert!(matches!(why, TrunkError::Trust(TrustError::Refused(_))), "{why}");
+    }
 
     #[test]
     fn the_longest_receipt_survives_its_encoding() {
