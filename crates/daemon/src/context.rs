@@ -17,7 +17,7 @@ use crate::bootstrap::DaemonOptions;
 use crate::daemon_message::DaemonMessage;
 use crate::facts::HostFacts;
 use crate::hub::Hub;
-use crate::job_message::JobMessage;
+use crate::job_message::{JobContent, JobMessage};
 use crate::links::MeasuringSecret;
 use crate::reactor::JOB_TOKENS;
 use crate::trunks::envelope::EnvelopeClass;
@@ -31,6 +31,8 @@ pub(crate) struct Context<'a> {
 pub(crate) trait JobHandler {
     /// A message of a job has come from another daemon, or from this one.
     fn message(&mut self, context: &mut Context<'_>, from: HostNumber, message: JobMessage);
+    /// A daemon says something to the user; on the arbiter.
+    fn said(&mut self, context: &mut Context<'_>, from: HostNumber, text: String);
     /// A word was applied on this host.
     fn word(&mut self, context: &mut Context<'_>, word: &Word);
     /// A descriptor that the jobs watch is ready.
@@ -112,15 +114,15 @@ impl<'a> Context<'a> {
         self.hub.members.hosts()
     }
 
-    /// Sends a message to a host. It arrives once and in order, also when trunks are renewed on the way. To this host it
+    /// Sends a message of a job to a host. It arrives once and in order, also when trunks are renewed on the way. To this host it
     /// is delivered in the next turn of the loop.
-    pub(crate) fn send(&mut self, to: HostNumber, message: &JobMessage) {
-        self.hub.post(to, EnvelopeClass::Job, message);
+    pub(crate) fn send(&mut self, to: HostNumber, job: JobId, content: JobContent) {
+        self.hub.post(to, EnvelopeClass::Job, JobMessage { job, content });
     }
 
     /// Sends output or input to a host: in order among themselves, and never before other messages.
-    pub(crate) fn send_bulk(&mut self, to: HostNumber, message: &JobMessage) {
-        self.hub.post(to, EnvelopeClass::Bulk, message);
+    pub(crate) fn send_bulk(&mut self, to: HostNumber, job: JobId, content: JobContent) {
+        self.hub.post(to, EnvelopeClass::Bulk, JobMessage { job, content });
     }
 
     /// The bytes of output and input on the way to a host that it has not confirmed.
@@ -132,11 +134,6 @@ impl<'a> Context<'a> {
     /// Asks the arbiter for a word; the arbiter gives it.
     pub(crate) fn tell(&mut self, content: WordContent) {
         self.hub.tell(content);
-    }
-
-    /// Gives a word that a host asks for in a message of its job; on the arbiter alone.
-    pub(crate) fn tell_for(&mut self, host: HostNumber, content: WordContent) {
-        self.hub.tell_for(host, content);
     }
 
     /// Watches a descriptor. Its token must be at least 2^32.

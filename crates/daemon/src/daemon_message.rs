@@ -52,6 +52,8 @@ pub(crate) enum DaemonMessage {
     },
     /// The arbiter tells a host that has just joined everything that was said before.
     Welcome(Snapshot),
+    /// A daemon says something to the user.
+    Said(String),
     /// The arbiter gives a word.
     Word(Word),
     /// The arbiter has called this incarnation lost.

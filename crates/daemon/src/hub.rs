@@ -52,6 +52,8 @@ const NUMBERS_INTERVAL: Duration = Duration::from_secs(1);
 pub(crate) enum Incoming {
     /// A message of another daemon, or of this one.
     Message(HostNumber, JobMessage),
+    /// A daemon says something to the user; on the arbiter.
+    Said(HostNumber, String),
     /// A word was applied.
     Word(Word),
     /// The arbiter has judged a host. This word is given once the jobs have heard of it: if a job ends by the host's loss,
@@ -382,24 +384,18 @@ impl Hub {
         self.follow(events);
     }
 
-    /// Gives a word that a host asks for in a message of its job; on the arbiter alone.
-    pub(crate) fn tell_for(&mut self, host: HostNumber, content: WordContent) {
-        let incarnation = self.members.host(host).map(|entry| entry.incarnation);
-        if let Some(incarnation) = incarnation {
-            let events = self.members.asked(host, incarnation, content);
-            self.follow(events);
+    /// Says something to the user: to the launcher by way of the arbiter, so that it stands in no line of a process.
+    pub(crate) fn say(&mut self, text: String) {
+        match self.members.is_arbiter() {
+            true => self.inbox.push_back(Incoming::Said(self.own(), text)),
+            false => self.send(HostNumber::ARBITER, &DaemonMessage::Said(text)),
         }
     }
 
-    /// Says something to the user: to the launcher by way of the arbiter, so that it stands in no line of a process.
-    pub(crate) fn say(&mut self, text: String) {
-        self.post(HostNumber::ARBITER, EnvelopeClass::Job, &JobMessage::Said(text));
-    }
-
     /// Sends a message of a job to a host. To this host it is delivered in the next turn of the loop.
-    pub(crate) fn post(&mut self, to: HostNumber, class: EnvelopeClass, message: &JobMessage) {
+    pub(crate) fn post(&mut self, to: HostNumber, class: EnvelopeClass, message: JobMessage) {
         if to == self.own() {
-            return self.inbox.push_back(Incoming::Message(to, message.clone()));
+            return self.inbox.push_back(Incoming::Message(to, message));
         }
         let now = self.now();
         self.trunks.send(&self.reactor, to, class, &message.encode(), now);

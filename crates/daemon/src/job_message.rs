@@ -1,23 +1,32 @@
-//! The messages of jobs between daemons.
+//! The messages of jobs between daemons. A job's conductor is the daemon on its launcher's host.
 
 use landeck_launch::messages::{PartCommand, PartEvent, PartRefusal};
 use landeck_launch::spec::{HostLink, JobSpec};
 use landeck_protocols::hosts::LinkSight;
-use landeck_wire::{ControlMessage, HostNumber};
+use landeck_wire::{ControlMessage, HostNumber, JobId};
 use serde::{Deserialize, Serialize};
 
 use crate::figures::OwnFigures;
 use crate::links::MeasuringSecret;
 use crate::trunks::envelope::CONTENT_BYTES_MAX;
 
-/// A message of a job between two daemons. A machine that is made for a job has only this one.
+/// A message of a job between two daemons.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) enum JobMessage {
-    /// From the arbiter: say whether this part of the job is possible.
+pub(crate) struct JobMessage {
+    /// The job.
+    pub(crate) job: JobId,
+    /// What is said.
+    pub(crate) content: JobContent,
+}
+
+/// The content of a message of a job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum JobContent {
+    /// From the conductor: say whether this part of the job is possible.
     Check(Box<JobSpec>),
     /// The answer, with what ways depend on at this host.
     Checked(Result<OwnFigures, PartRefusal>),
-    /// From the arbiter: measure the links between these hosts.
+    /// From the conductor: measure the links between these hosts.
     Measure {
         /// The secret of all of them.
         secret: MeasuringSecret,
@@ -26,7 +35,7 @@ pub(crate) enum JobMessage {
     },
     /// The answer: the findings of this host about others.
     Measured(Vec<(HostNumber, LinkSight)>),
-    /// From the arbiter: make everything that the part needs, and start nothing.
+    /// From the conductor: make everything that the part needs, and start nothing.
     Prepare {
         /// The settings of all processes.
         settings: Vec<u64>,
@@ -37,16 +46,16 @@ pub(crate) enum JobMessage {
     },
     /// The answer.
     Prepared(Result<(), PartRefusal>),
-    /// From the arbiter: start the processes.
+    /// From the conductor: start the processes.
     Start,
+    /// From the conductor: the job is impossible, so forget what was checked or prepared.
+    Dismiss,
     /// The guardian was not started.
     NotStarted(PartRefusal),
-    /// From the arbiter: a command of the launcher, or one that follows from a failure elsewhere.
+    /// From the conductor: a command of the launcher, or one that follows from a failure elsewhere.
     Command(PartCommand),
     /// An event of the part. Output and the last event travel as bulk.
     Event(PartEvent),
-    /// A text of a daemon for the user.
-    Said(String),
     /// A text.
     #[cfg(test)]
     Text(String),

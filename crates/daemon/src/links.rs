@@ -30,6 +30,8 @@ pub(crate) type MeasuringSecret = [u8; 32];
 
 /// The most calls that wait for their round.
 const CALLS_MAX: usize = landeck_protocols::hosts::measuring::HOSTS_MAX;
+/// How long a call waits for its round.
+const CALL_TIME: Duration = Duration::from_secs(1);
 /// The bytes that are sent or received at once.
 const BUFFER_BYTES: usize = 64 << 10;
 
@@ -51,10 +53,9 @@ pub(crate) struct LinkMeasurer {
     ongoing: Option<Ongoing>,
     /// The dials whose round is over. They end in order, so that the other side counts no stranger.
     late: Vec<DialOfRound>,
-    /// The calls whose round has not come. Their codes are not checked.
-    calls: Vec<Caller>,
+    /// The calls whose round has not come, and when they came. Their codes are not checked.
+    calls: Vec<(Duration, Caller)>,
     found: Option<Vec<(HostNumber, LinkSight)>>,
-    is_over: bool,
 }
 
 #[derive(Debug)]
@@ -80,15 +81,7 @@ struct DialOfRound {
 impl LinkMeasurer {
     /// A host that has measured nothing.
     pub(crate) const fn new(own: HostNumber, machine: MachineId) -> Self {
-        Self {
-            own,
-            machine,
-            ongoing: None,
-            late: Vec::new(),
-            calls: Vec::new(),
-            found: None,
-            is_over: false,
-        }
+        Self { own, machine, ongoing: None, late: Vec::new(), calls: Vec::new(), found: None }
     }
 
     /// Begins to measure the links to these hosts, of which this one is one.
@@ -117,16 +110,13 @@ impl LinkMeasurer {
         tools: &mut LinkTools<'_>,
         caller: Caller,
     ) -> Result<(), &'static str> {
-        if self.is_over {
-            // The other host is behind, and does not need this one any more.
-            return Ok(());
-        }
+        self.forget_old_calls(tools.clock.now());
         if self.calls.len() >= CALLS_MAX {
             return Err("too many hosts want to measure links");
         }
         // What it sends before its round would be ready all the time.
         let _ = tools.reactor.unwatch(&caller.socket);
-        self.calls.push(caller);
+        self.calls.push((tools.clock.now(), caller));
         self.go_on(tools);
         Ok(())
     }
@@ -139,7 +129,8 @@ impl LinkMeasurer {
 
     /// When [`LinkMeasurer::go_on`] is due.
     pub(crate) fn deadline(&self) -> Option<Duration> {
-        self.ongoing.as_ref().map(|ongoing| ongoing.rounds.until())
+        let oldest = self.calls.iter().map(|(came, _)| *came + CALL_TIME).min();
+        self.ongoing.as_ref().map_or(oldest, |ongoing| Some(ongoing.rounds.until()))
     }
 
     /// Goes on with the dial that is ready.
@@ -165,8 +156,14 @@ impl LinkMeasurer {
         self.go_on(tools);
     }
 
+    /// Forgets calls that are too old. The other host was behind, and does not need this one any more.
+    fn forget_old_calls(&mut self, now: Duration) {
+        self.calls.retain(|(came, _)| now < *came + CALL_TIME);
+    }
+
     /// Does what can be done now.
     pub(crate) fn go_on(&mut self, tools: &mut LinkTools<'_>) {
+        self.forget_old_calls(tools.clock.now());
         while let Some(ongoing) = &mut self.ongoing {
             let turn = ongoing.rounds.turn(tools.clock.now());
             let round = ongoing.rounds.round();
@@ -182,14 +179,14 @@ impl LinkMeasurer {
                 }
                 MeasuringTurn::Await(place) => {
                     let (round, partner) = (ongoing.rounds.round(), ongoing.hosts[place]);
-                    let is_its = |caller: &Caller| {
+                    let is_its = |(_, caller): &(Duration, Caller)| {
                         let preamble = &caller.preamble;
                         (preamble.machine, preamble.to) == (self.machine, self.own)
                             && (preamble.from, preamble.lane) == (partner, round as u32)
                             && verify(&ongoing.secret, &caller.challenge, &caller.bytes)
                     };
                     let Some(call) = self.calls.iter().position(is_its) else { return };
-                    let caller = self.calls.remove(call);
+                    let (_, caller) = self.calls.remove(call);
                     ongoing.converse(&caller.socket, false, tools.clock);
                 }
                 MeasuringTurn::Over => {
@@ -197,8 +194,7 @@ impl LinkMeasurer {
                     self.found = Some(ongoing.rounds.sights().iter().map(of).collect());
                     let unfinished = ongoing.dial.take().filter(|dial| dial.current.is_some());
                     self.late.extend(unfinished);
-                    (self.ongoing, self.is_over) = (None, true);
-                    self.calls.clear();
+                    self.ongoing = None;
                 }
             }
         }

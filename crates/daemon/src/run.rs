@@ -58,6 +58,7 @@ fn deliver(hub: &mut Hub, jobs: &mut impl JobHandler) {
         let context = &mut Context::new(hub);
         match incoming {
             Incoming::Message(from, message) => jobs.message(context, from, message),
+            Incoming::Said(from, text) => jobs.said(context, from, text),
             Incoming::Word(word) => jobs.word(context, &word),
             Incoming::Verdict(content) => {
                 if let WordContent::HostLost { host, silent_ms, .. } = content {

@@ -18,7 +18,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use crate::bootstrap::DaemonOptions;
 use crate::context::{Context, JobHandler};
 use crate::hub::{Hub, Port, Station};
-use crate::job_message::JobMessage;
+use crate::job_message::{JobContent, JobMessage};
 use crate::reactor::JOB_TOKENS;
 
 mod lanes;
@@ -62,24 +62,24 @@ struct Reporter {
 }
 
 /// The message with this text.
-fn text(text: &str) -> JobMessage {
-    JobMessage::Text(text.to_owned())
+fn text(text: &str) -> JobContent {
+    JobContent::Text(text.to_owned())
 }
 
 fn text_of(message: JobMessage) -> String {
-    match message {
-        JobMessage::Text(text) => text,
+    match message.content {
+        JobContent::Text(text) => text,
         _ => String::new(),
     }
 }
 
 impl JobHandler for Reporter {
     fn message(&mut self, _: &mut Context<'_>, from: HostNumber, message: JobMessage) {
-        let seen = match message {
-            JobMessage::Said(text) => Seen::Said(text),
-            message => Seen::Message(from, text_of(message)),
-        };
-        let _ = self.seen.send(seen);
+        let _ = self.seen.send(Seen::Message(from, text_of(message)));
+    }
+
+    fn said(&mut self, _: &mut Context<'_>, _: HostNumber, text: String) {
+        let _ = self.seen.send(Seen::Said(text));
     }
 
     fn word(&mut self, _: &mut Context<'_>, word: &Word) {
@@ -261,7 +261,7 @@ impl Daemon {
 
     fn send(&self, to: &Daemon, what: &str) {
         let (to, message) = (to.entry.host, text(what));
-        self.ask(move |context| context.send(to, &message));
+        self.ask(move |context| context.send(to, FRAGILE, message));
     }
 
     /// Waits for something, and returns it. What else is seen stays.

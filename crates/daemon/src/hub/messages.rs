@@ -55,6 +55,10 @@ impl Hub {
                 self.take_numbers(job, outcome);
                 Vec::new()
             }
+            DaemonMessage::Said(text) if is_arbiter => {
+                self.inbox.push_back(Incoming::Said(from, text));
+                Vec::new()
+            }
             DaemonMessage::Resend { .. } if is_arbiter => self.members.renewed(from),
             DaemonMessage::Ask(content) if is_arbiter => match incarnation {
                 Some(incarnation) => self.members.asked(from, incarnation, content),

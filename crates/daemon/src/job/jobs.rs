@@ -1,15 +1,14 @@
-//! The job of a machine, as far as it concerns this host: its part here, and on the arbiter also the whole job.
+//! The jobs of a machine, as far as they concern this host: their parts here, and those that this daemon conducts.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use landeck_launch::guardian::GuardianError;
 use landeck_launch::guardian::server;
 pub(crate) use landeck_launch::guardian::server::GuardianServer;
 use landeck_launch::hosts_options::PortRange;
-use landeck_launch::messages::{PartCommand, PartEvent, PartRefusal};
-use landeck_launch::part::{DescriptorWatch, HostPart, check};
-use landeck_launch::request::LaunchError;
+use landeck_launch::part::check;
 use landeck_launch::spec::JobSpec;
 use landeck_wire::word::{Word, WordContent};
 use landeck_wire::{HostNumber, JobId};
@@ -18,14 +17,17 @@ use rustix::event::epoll::EventFlags;
 use crate::bootstrap::DaemonOptions;
 use crate::context::{Context, JobHandler};
 use crate::figures::OwnFigures;
+use crate::job::own_part::OwnPart;
 use crate::job::whole_job::WholeJob;
-use crate::job_message::JobMessage;
+use crate::job_message::{JobContent, JobMessage};
+use crate::links::MeasuringSecret;
 use crate::reactor::JOB_TOKENS;
 
-/// The tokens of the part's descriptors are its own, above this.
-const PART: u64 = JOB_TOKENS << 1;
 /// The token of the guardian server, which is ready when that has ended.
-const SERVER: u64 = PART - 1;
+const SERVER: u64 = JOB_TOKENS;
+/// The tokens of jobs that are conducted, and of parts: 2^32 for each, by its number.
+const CONDUCTED: u64 = 1 << 61;
+const PARTS: u64 = 1 << 62;
 /// The exit code of a daemon whose arbiter is gone, or whose guardian server has ended.
 const CUT_OFF: u8 = 1;
 
@@ -40,18 +42,28 @@ pub(crate) fn fork_guardian_server() -> Result<GuardianServer, GuardianError> {
 /// The jobs of this host.
 #[derive(Debug)]
 pub(crate) struct Jobs {
-    part: Option<(JobId, HostPart)>,
-    whole: Option<WholeJob>,
-    /// The job as it was checked.
-    spec: Option<JobSpec>,
+    parts: BTreeMap<JobId, OwnPart>,
+    /// The jobs whose launchers are on this host.
+    conducted: BTreeMap<JobId, WholeJob>,
+    /// The measurements of links that were asked for. The first one is going on.
+    measurements: VecDeque<Measurement>,
+    /// The number of the next part or conducted job, for its tokens.
+    next_number: u64,
     over: Option<u8>,
-    /// The part of this host has come to its end.
+    /// A part of this host has come to its end.
     has_ended: bool,
     is_server_watched: bool,
-    /// A descriptor of the part could not be watched.
-    cannot_watch: bool,
-    /// It stands last, and so is dropped last: it waits for its guardians, which end with the part.
+    /// It stands last, and so is dropped last: it waits for its guardians, which end with the parts.
     server: GuardianServer,
+}
+
+/// A measurement of links for a job.
+#[derive(Debug)]
+struct Measurement {
+    job: JobId,
+    conductor: HostNumber,
+    secret: MeasuringSecret,
+    hosts: Vec<HostNumber>,
 }
 
 /// The options of the machine that the launcher asks for.
@@ -65,24 +77,6 @@ pub(crate) struct WantedMachine {
     pub(crate) networks: Vec<ipnet::IpNet>,
 }
 
-/// The daemon's loop, as a part uses it.
-struct PartWatch<'a, 'b>(&'a mut Context<'b>);
-
-impl DescriptorWatch for PartWatch<'_, '_> {
-    fn watch(&mut self, what: BorrowedFd<'_>, token: u32, flags: EventFlags) -> io::Result<()> {
-        self.0.watch(what, PART + u64::from(token), flags)
-    }
-
-    fn rewatch(&mut self, what: BorrowedFd<'_>, token: u32, flags: EventFlags) -> io::Result<()> {
-        self.0.rewatch(what, PART + u64::from(token), flags)
-    }
-
-    fn unwatch(&mut self, what: BorrowedFd<'_>) {
-        // It was watched, so this can fail only if it is closed already.
-        let _ = self.0.unwatch(what);
-    }
-}
-
 impl Jobs {
     /// The jobs of the arbiter, whose launcher is at the other end of the socket. Waits for its request.
     ///
@@ -92,11 +86,14 @@ impl Jobs {
         server: GuardianServer,
         launcher: OwnedFd,
     ) -> io::Result<(Self, WantedMachine)> {
-        let (whole, wanted) = WholeJob::asked_by(launcher)?;
+        let mut jobs = Self::of_host(server);
+        let tokens = jobs.tokens(CONDUCTED);
+        let (whole, wanted) = WholeJob::asked_by(launcher, tokens)?;
+        jobs.conducted.insert(whole.job(), whole);
         let options =
             DaemonOptions { host_timeout_ms: wanted.host_timeout_ms, is_plain: wanted.is_plain };
         let wanted = WantedMachine { options, ports: wanted.ports, networks: wanted.networks };
-        Ok((Self { whole: Some(whole), ..Self::of_host(server) }, wanted))
+        Ok((jobs, wanted))
     }
 
     /// The jobs of another host.
@@ -104,70 +101,55 @@ impl Jobs {
         Self {
             server,
             is_server_watched: false,
-            cannot_watch: false,
-            whole: None,
-            spec: None,
-            part: None,
+            parts: BTreeMap::new(),
+            conducted: BTreeMap::new(),
+            measurements: VecDeque::new(),
+            next_number: 0,
             over: None,
             has_ended: false,
         }
     }
 
-    fn check(&mut self, context: &mut Context<'_>, spec: JobSpec) {
-        let answer = check(&spec, context.own_host()).map(|()| OwnFigures::here());
-        self.spec = Some(spec);
-        context.send(HostNumber::ARBITER, &JobMessage::Checked(answer));
+    /// The first token of a further part or conducted job.
+    fn tokens(&mut self, base: u64) -> u64 {
+        let number = self.next_number;
+        self.next_number += 1;
+        base + (number << 32)
     }
 
-    fn prepare(&mut self, context: &mut Context<'_>, settle: impl FnOnce(JobSpec) -> JobSpec) {
-        let Some(spec) = self.spec.take().map(settle) else { return };
-        let answer = self.make_part(context, spec);
-        context.send(HostNumber::ARBITER, &JobMessage::Prepared(answer));
+    fn check(&mut self, context: &mut Context<'_>, conductor: HostNumber, spec: JobSpec) {
+        let (job, answer) = (spec.job, check(&spec, context.own_host()));
+        if answer.is_ok() {
+            let tokens = self.tokens(PARTS);
+            self.parts.insert(job, OwnPart::checked(spec, conductor, tokens));
+        }
+        let answer = answer.map(|()| OwnFigures::here());
+        context.send(conductor, job, JobContent::Checked(answer));
     }
 
-    fn make_part(&mut self, context: &mut Context<'_>, spec: JobSpec) -> Result<(), PartRefusal> {
-        let job = spec.job;
-        let part = HostPart::prepare(spec, context.own_host())?;
-        let refuse = |error: io::Error| PartRefusal {
-            exit_code: landeck_launch::request::LAUNCHER_FAILED,
-            text: format!("the socket for the processes cannot be opened: {error}"),
-        };
-        context.add_part(job, part.segment().clone(), part.far()).map_err(refuse)?;
-        self.part = Some((job, part));
-        Ok(())
-    }
-
-    fn start(&mut self, context: &mut Context<'_>) {
-        let Some((_, part)) = &mut self.part else { return };
-        if let Err(error) = part.start(Some(&self.server)) {
-            let refusal = PartRefusal::from(&LaunchError::from(error));
-            context.send(HostNumber::ARBITER, &JobMessage::NotStarted(refusal));
+    /// Measures links, when the measurements before are over.
+    fn measure(&mut self, context: &mut Context<'_>, next: Measurement) {
+        self.measurements.push_back(next);
+        if let [only] = self.measurements.make_contiguous() {
+            context.measure_links(only.secret, only.hosts.clone());
         }
     }
 
-    /// Passes on what the part has to say, and watches what it waits for.
-    fn settle_part(&mut self, context: &mut Context<'_>) {
-        let Some((job, part)) = &mut self.part else { return };
-        if let Err(error) = part.settle(&mut PartWatch(context))
-            && !std::mem::replace(&mut self.cannot_watch, true)
-        {
-            let text = format!("landeckd cannot watch the processes, and ends them: {error}");
-            context.send(HostNumber::ARBITER, &JobMessage::Event(PartEvent::Said(text)));
-            part.command(PartCommand::Kill);
+    fn pass_links_on(&mut self, context: &mut Context<'_>) {
+        let Some(found) = context.take_links() else { return };
+        if let Some(Measurement { job, conductor, .. }) = self.measurements.pop_front() {
+            context.send(conductor, job, JobContent::Measured(found));
         }
-        while let Some(event) = part.take_event() {
-            let is_bulk = event.is_bulk();
-            let message = JobMessage::Event(event);
-            match is_bulk {
-                true => context.send_bulk(HostNumber::ARBITER, &message),
-                false => context.send(HostNumber::ARBITER, &message),
-            }
+        if let Some(next) = self.measurements.front() {
+            context.measure_links(next.secret, next.hosts.clone());
         }
-        if part.is_over() {
-            context.remove_part(*job);
-            self.part = None;
-            self.has_ended = true;
-        }
+    }
+
+    fn settle_parts(&mut self, context: &mut Context<'_>) {
+        self.parts.values_mut().for_each(|part| part.settle(context));
+        let before = self.parts.len();
+        self.parts.retain(|_, part| !part.is_over());
+        self.has_ended |= self.parts.len() < before;
     }
 
     fn watch_server(&mut self, context: &mut Context<'_>) {
@@ -178,64 +160,87 @@ impl Jobs {
             let _ = context.watch(descriptor, SERVER, EventFlags::IN);
         }
     }
-}
 
-impl JobHandler for Jobs {
-    fn message(&mut self, context: &mut Context<'_>, from: HostNumber, message: JobMessage) {
-        let is_order = from == HostNumber::ARBITER;
-        match message {
-            JobMessage::Check(spec) if is_order => self.check(context, *spec),
-            JobMessage::Measure { secret, hosts } if is_order => {
-                context.measure_links(secret, hosts);
-            }
-            JobMessage::Prepare { settings, links, shares_processors } if is_order => {
-                self.prepare(context, |spec| JobSpec {
+    /// Carries out an order of a job's conductor for the part on this host.
+    fn order(&mut self, context: &mut Context<'_>, job: JobId, order: JobContent) {
+        let Some(part) = self.parts.get_mut(&job) else { return };
+        match order {
+            JobContent::Prepare { settings, links, shares_processors } => {
+                part.prepare(context, |spec| JobSpec {
                     settings,
                     links,
                     shares_processors,
                     ..spec
                 });
             }
-            JobMessage::Start if is_order => self.start(context),
-            JobMessage::Command(command) if is_order => {
-                if let Some((_, part)) = &mut self.part {
-                    part.command(command);
+            JobContent::Start => part.start(context, &self.server),
+            JobContent::Command(command) => part.command(command),
+            JobContent::Dismiss => part.forget(context),
+            _ => {}
+        }
+    }
+}
+
+impl JobHandler for Jobs {
+    fn message(&mut self, context: &mut Context<'_>, from: HostNumber, message: JobMessage) {
+        let JobMessage { job, content } = message;
+        match content {
+            JobContent::Check(spec) if spec.job == job && !self.parts.contains_key(&job) => {
+                self.check(context, from, *spec);
+            }
+            JobContent::Measure { secret, hosts } => {
+                self.measure(context, Measurement { job, conductor: from, secret, hosts });
+            }
+            JobContent::Prepare { .. }
+            | JobContent::Start
+            | JobContent::Command(_)
+            | JobContent::Dismiss => {
+                if self.parts.get(&job).is_some_and(|part| part.conductor == from) {
+                    self.order(context, job, content);
                 }
             }
-            message => {
-                if let Some(whole) = &mut self.whole {
-                    whole.take(context, from, message);
+            content => {
+                if let Some(whole) = self.conducted.get_mut(&job) {
+                    whole.take(context, from, content);
                 }
             }
+        }
+    }
+
+    fn said(&mut self, context: &mut Context<'_>, from: HostNumber, text: String) {
+        for whole in self.conducted.values_mut() {
+            whole.said(context, from, &text);
         }
     }
 
     fn word(&mut self, context: &mut Context<'_>, word: &Word) {
-        let Some(whole) = &mut self.whole else { return };
-        if let WordContent::JobEnds { job, cause, .. } = &word.content {
-            whole.cut_off(context, *job, cause);
+        if let WordContent::JobEnds { job, cause, .. } = &word.content
+            && let Some(whole) = self.conducted.get_mut(job)
+        {
+            whole.cut_off(context, cause);
         }
     }
 
     fn ready(&mut self, context: &mut Context<'_>, token: u64, _: EventFlags) {
+        let first = token & !u64::from(u32::MAX);
         match token {
-            PART.. => {
-                if let Some((_, part)) = &mut self.part {
-                    part.ready((token - PART) as u32);
+            PARTS.. => {
+                if let Some(part) = self.parts.values_mut().find(|part| part.tokens == first) {
+                    part.ready(token as u32);
                 }
             }
-            SERVER => {
+            CONDUCTED.. => {
+                if let Some(whole) = self.conducted.values_mut().find(|job| job.tokens() == first) {
+                    whole.ready(context, token);
+                }
+            }
+            _ => {
                 // The guardians have seen it too; this daemon can start nothing any more.
                 if let Some(descriptor) = self.server.descriptor() {
                     let _ = context.unwatch(descriptor);
                 }
-                if self.part.is_none() && self.whole.is_none() {
+                if self.parts.is_empty() && self.conducted.is_empty() {
                     self.over = Some(CUT_OFF);
-                }
-            }
-            _ => {
-                if let Some(whole) = &mut self.whole {
-                    whole.ready(context, token);
                 }
             }
         }
@@ -243,11 +248,9 @@ impl JobHandler for Jobs {
 
     fn tick(&mut self, context: &mut Context<'_>) {
         self.watch_server(context);
-        self.settle_part(context);
-        if let Some(found) = context.take_links() {
-            context.send(HostNumber::ARBITER, &JobMessage::Measured(found));
-        }
-        if let Some(whole) = &mut self.whole {
+        self.settle_parts(context);
+        self.pass_links_on(context);
+        for whole in self.conducted.values_mut() {
             whole.tick(context);
             if whole.has_launcher_gone() {
                 self.over = Some(0);
@@ -256,33 +259,26 @@ impl JobHandler for Jobs {
     }
 
     fn host_up(&mut self, context: &mut Context<'_>, host: HostNumber) {
-        if let Some(whole) = &mut self.whole {
-            whole.host_up(context, host);
-        }
+        self.conducted.values_mut().for_each(|whole| whole.host_up(context, host));
     }
 
     fn host_down(&mut self, context: &mut Context<'_>, host: HostNumber, why: String) {
-        match &mut self.whole {
-            Some(whole) => whole.lose(context, host, why),
-            None if host == HostNumber::ARBITER => {
-                // Behind the end of the job's part the arbiter is not needed any more.
-                let is_cut_off = self.part.is_some() || !self.has_ended;
-                self.over = Some(if is_cut_off { CUT_OFF } else { 0 });
-            }
-            None => {}
+        if host == HostNumber::ARBITER && context.own_host() != host {
+            // Behind the end of the job's part the arbiter is not needed any more.
+            let is_cut_off = !self.parts.is_empty() || !self.has_ended;
+            self.over = Some(if is_cut_off { CUT_OFF } else { 0 });
         }
+        self.conducted.values_mut().for_each(|whole| whole.lose(context, host, why.clone()));
     }
 
     fn host_lost(&mut self, context: &mut Context<'_>, host: HostNumber, silent_ms: u64) {
-        if let Some(whole) = &mut self.whole {
-            let on_what = context.dependence(host).map(|text| format!(" ({text})"));
-            let why = format!(
-                "it has not answered for {:.1} s{}",
-                silent_ms as f64 / 1e3,
-                on_what.unwrap_or_default()
-            );
-            whole.lose(context, host, why);
-        }
+        let on_what = context.dependence(host).map(|text| format!(" ({text})"));
+        let why = format!(
+            "it has not answered for {:.1} s{}",
+            silent_ms as f64 / 1e3,
+            on_what.unwrap_or_default()
+        );
+        self.conducted.values_mut().for_each(|whole| whole.lose(context, host, why.clone()));
     }
 
     fn is_over(&self) -> Option<u8> {

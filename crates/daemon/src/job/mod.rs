@@ -1,5 +1,6 @@
-//! The job of a machine: its part here, and on the arbiter the whole.
+//! The jobs of a machine: their parts here, and the whole of those whose launchers are here.
 
 pub(crate) mod gathering;
 pub(crate) mod jobs;
+pub(crate) mod own_part;
 pub(crate) mod whole_job;

@@ -1,4 +1,4 @@
-//! The whole job on the arbiter: it connects the hosts, has all of them check and prepare their parts, starts the
+//! The whole job on its conductor, the daemon of its launcher's host: it connects the hosts, has all of them check and prepare their parts, starts the
 //! processes, and tells the launcher what happens.
 
 use std::collections::BTreeSet;
@@ -24,17 +24,19 @@ use rustix::event::{PollFd, PollFlags, poll};
 use crate::context::Context;
 use crate::figures::{self, LinkFindings, OwnFigures};
 use crate::job::gathering::Gathering;
-use crate::job_message::JobMessage;
+use crate::job_message::JobContent;
 use crate::random;
-use crate::reactor::JOB_TOKENS;
 
-/// The token of the launcher's socket.
-const LAUNCHER: u64 = JOB_TOKENS;
-/// The tokens of remote shells: two for each.
-const STARTS: u64 = JOB_TOKENS + 2;
+/// The place of the launcher's socket among the tokens of a job.
+const LAUNCHER: u64 = 0;
+/// The place of the first of the tokens of remote shells: two for each.
+const STARTS: u64 = 2;
+
 /// The whole job.
 #[derive(Debug)]
 pub(crate) struct WholeJob {
+    /// The first of its tokens.
+    tokens: u64,
     launcher: MessageStream<ToArbiter, ArbiterReport>,
     watched: EventFlags,
     spec: JobSpec,
@@ -65,11 +67,11 @@ enum Phase {
 }
 
 impl WholeJob {
-    /// The job that a launcher asks for; waits for its request.
+    /// The job that a launcher asks for; waits for its request. Its descriptors get the tokens from this one on.
     ///
     /// # Errors
     /// The kernel's error; the launcher has ended.
-    pub(crate) fn asked_by(launcher: OwnedFd) -> io::Result<(Self, MachineOptions)> {
+    pub(crate) fn asked_by(launcher: OwnedFd, tokens: u64) -> io::Result<(Self, MachineOptions)> {
         let mut launcher = MessageStream::<ToArbiter, ArbiterReport>::new(launcher)?;
         let request = loop {
             match launcher.take_next() {
@@ -88,10 +90,11 @@ impl WholeJob {
         };
         let names: Vec<String> = request.spec.hosts.iter().map(|host| host.name.clone()).collect();
         let whole = Self {
+            tokens,
             launcher,
             watched: EventFlags::empty(),
             phase: Phase::Connecting,
-            gathering: Gathering::new(request.way, names, STARTS),
+            gathering: Gathering::new(request.way, names, tokens + STARTS),
             refusals: Vec::new(),
             figures: Vec::new(),
             links: LinkFindings::default(),
@@ -103,6 +106,16 @@ impl WholeJob {
         Ok((whole, request.options))
     }
 
+    /// Its identity.
+    pub(crate) const fn job(&self) -> JobId {
+        self.spec.job
+    }
+
+    /// The first of its tokens.
+    pub(crate) const fn tokens(&self) -> u64 {
+        self.tokens
+    }
+
     /// Whether the launcher has ended.
     pub(crate) fn has_launcher_gone(&self) -> bool {
         self.launcher.has_ended()
@@ -110,9 +123,9 @@ impl WholeJob {
 
     /// Handles a descriptor that is ready.
     pub(crate) fn ready(&mut self, context: &mut Context<'_>, token: u64) {
-        match token {
-            LAUNCHER => self.hear_launcher(context),
-            _ => self.gathering.ready(context, token),
+        match token == self.tokens + LAUNCHER {
+            true => self.hear_launcher(context),
+            false => self.gathering.ready(context, token),
         }
     }
 
@@ -125,7 +138,7 @@ impl WholeJob {
                 Some(Ok(numbers)) => self.check(context, &numbers),
                 Some(Err(refusals)) => {
                     self.refusals = refusals;
-                    self.refuse_job();
+                    self.refuse_job(context);
                 }
                 None => {}
             }
@@ -167,45 +180,43 @@ impl WholeJob {
         &mut self,
         context: &mut Context<'_>,
         from: HostNumber,
-        message: JobMessage,
+        message: JobContent,
     ) {
         match message {
-            JobMessage::Checked(answer) if self.phase == Phase::Checking => {
+            JobContent::Checked(answer) if self.phase == Phase::Checking => {
                 let answer = answer.map(|figures| self.figures.push(figures));
                 self.take_answer(context, from, answer);
             }
-            JobMessage::Measured(found) if self.phase == Phase::Measuring => {
+            JobContent::Measured(found) if self.phase == Phase::Measuring => {
                 self.links.add(from, &found);
                 self.take_answer(context, from, Ok(()));
             }
-            JobMessage::Prepared(answer) if self.phase == Phase::Preparing => {
+            JobContent::Prepared(answer) if self.phase == Phase::Preparing => {
                 self.take_answer(context, from, answer);
             }
-            JobMessage::NotStarted(refusal) => {
+            JobContent::NotStarted(refusal) => {
                 let cause = format!("host {}: {}", self.name_of(from), refusal.text);
                 // Only the first cause counts.
                 self.end(context, refusal.exit_code, cause);
                 self.lose(context, from, refusal.text);
             }
-            JobMessage::Said(text) => {
-                let far = context.host(from).filter(|_| from != context.own_host());
-                let name = far.map_or_else(String::new, |entry| format!("host {}: ", entry.name));
-                let text = say::brief(format_args!("{name}{text}"));
-                self.launcher.send(&ArbiterReport::Said(text));
-            }
-            JobMessage::Event(event) if self.phase == Phase::Running => {
+            JobContent::Event(event) if self.phase == Phase::Running => {
                 self.take_event(context, from, event);
             }
             _ => {}
         }
     }
 
+    /// Tells the user what a daemon says.
+    pub(crate) fn said(&mut self, context: &Context<'_>, from: HostNumber, text: &str) {
+        let far = context.host(from).filter(|_| from != context.own_host());
+        let name = far.map_or_else(String::new, |entry| format!("host {}: ", entry.name));
+        let text = say::brief(format_args!("{name}{text}"));
+        self.launcher.send(&ArbiterReport::Said(text));
+    }
+
     fn take_event(&mut self, context: &mut Context<'_>, host: HostNumber, event: PartEvent) {
         match &event {
-            PartEvent::Gone { process, end } => {
-                let (job, process, end) = (self.spec.job, *process, *end);
-                return context.tell_for(host, WordContent::ProcessEnded { job, process, end });
-            }
             PartEvent::Happened(happened) => {
                 if let Some((code, cause)) = self.cause_of_end(host, happened) {
                     self.end(context, code, cause);
@@ -246,8 +257,8 @@ impl WholeJob {
 
     /// Carries out a word that ends the job, which a daemon has asked for because processes cannot reach each other or
     /// numbers of groups are used up.
-    pub(crate) fn cut_off(&mut self, context: &mut Context<'_>, job: JobId, cause: &str) {
-        if job != self.spec.job || std::mem::replace(&mut self.is_ending, true) {
+    pub(crate) fn cut_off(&mut self, context: &mut Context<'_>, cause: &str) {
+        if std::mem::replace(&mut self.is_ending, true) {
             return;
         }
         self.launcher.send(&ArbiterReport::CutOff(format!("The job was ended: {cause}.")));
@@ -267,7 +278,7 @@ impl WholeJob {
 
     fn command_all(&self, context: &mut Context<'_>, command: &PartCommand) {
         for &host in &self.awaited {
-            context.send(host, &JobMessage::Command(command.clone()));
+            context.send(host, self.spec.job, JobContent::Command(command.clone()));
         }
     }
 
@@ -278,7 +289,9 @@ impl WholeJob {
             let ToArbiter::Command { host, command } = message else { continue };
             match host {
                 _ if self.phase != Phase::Running => {}
-                Some(host) => context.send(host, &JobMessage::Command(command)),
+                Some(host) => {
+                    context.send(host, self.spec.job, JobContent::Command(command));
+                }
                 None => self.command_all(context, &command),
             }
         }
@@ -295,8 +308,8 @@ impl WholeJob {
         }
         let descriptor = self.launcher.descriptor();
         let watched = match self.watched.is_empty() {
-            true => context.watch(descriptor, LAUNCHER, wanted),
-            false => context.rewatch(descriptor, LAUNCHER, wanted),
+            true => context.watch(descriptor, self.tokens + LAUNCHER, wanted),
+            false => context.rewatch(descriptor, self.tokens + LAUNCHER, wanted),
         };
         if watched.is_ok() {
             self.watched = wanted;
@@ -317,15 +330,15 @@ impl WholeJob {
             self.spec.first_address = address.to_string();
         }
         self.phase = Phase::Checking;
-        let check = JobMessage::Check(Box::new(self.spec.clone()));
+        let check = JobContent::Check(Box::new(self.spec.clone()));
         self.ask_all(context, &check);
     }
 
     /// Sends a question to every host of the job, and awaits the answers.
-    fn ask_all(&mut self, context: &mut Context<'_>, question: &JobMessage) {
+    fn ask_all(&mut self, context: &mut Context<'_>, question: &JobContent) {
         self.awaited = self.spec.hosts.iter().map(|host| host.number).collect();
         for host in &self.spec.hosts {
-            context.send(host.number, question);
+            context.send(host.number, self.spec.job, question.clone());
         }
     }
 
@@ -348,7 +361,7 @@ impl WholeJob {
             return;
         }
         if !self.refusals.is_empty() {
-            return self.refuse_job();
+            return self.refuse_job(context);
         }
         match self.phase {
             Phase::Checking => self.measure(context),
@@ -356,7 +369,7 @@ impl WholeJob {
             Phase::Preparing => {
                 self.phase = Phase::Running;
                 self.launcher.send(&ArbiterReport::Settled(Box::new(self.spec.clone())));
-                self.ask_all(context, &JobMessage::Start);
+                self.ask_all(context, &JobContent::Start);
             }
             Phase::Connecting | Phase::Running | Phase::Refused => {}
         }
@@ -370,7 +383,7 @@ impl WholeJob {
         let secret = random::bytes().ok().filter(|_| has_links);
         let Some(secret) = secret else { return self.prepare(context) };
         self.phase = Phase::Measuring;
-        self.ask_all(context, &JobMessage::Measure { secret, hosts });
+        self.ask_all(context, &JobContent::Measure { secret, hosts });
     }
 
     /// Has the hosts make their parts, with figures and links that are the same for all of them from now on.
@@ -382,10 +395,13 @@ impl WholeJob {
         let JobSpec { settings, links, shares_processors, .. } = &self.spec;
         let (settings, links, shares_processors) =
             (settings.clone(), links.clone(), *shares_processors);
-        self.ask_all(context, &JobMessage::Prepare { settings, links, shares_processors });
+        self.ask_all(context, &JobContent::Prepare { settings, links, shares_processors });
     }
 
-    fn refuse_job(&mut self) {
+    fn refuse_job(&mut self, context: &mut Context<'_>) {
+        if self.phase != Phase::Connecting {
+            self.ask_all(context, &JobContent::Dismiss);
+        }
         self.phase = Phase::Refused;
         let texts = std::mem::take(&mut self.refusals);
         self.launcher.send(&ArbiterReport::Refused { exit_code: self.exit_code, texts });

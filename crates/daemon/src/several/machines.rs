@@ -47,9 +47,9 @@ fn bulk_comes_in_order_and_is_counted_until_it_has() {
     let block = "x".repeat(100_000);
     let unsent = one.ask(move |context| {
         for number in 0..300 {
-            context.send_bulk(HostNumber(0), &text(&format!("{number} {block}")));
+            context.send_bulk(HostNumber(0), FRAGILE, text(&format!("{number} {block}")));
         }
-        context.send(HostNumber(0), &text("control"));
+        context.send(HostNumber(0), FRAGILE, text("control"));
         context.unsent_bulk(HostNumber(0))
     });
     assert!(unsent > 5_000_000, "{unsent} bytes");

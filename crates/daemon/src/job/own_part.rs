@@ -1,0 +1,151 @@
+//! The part of a job on this host, which the job's conductor has asked for.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use landeck_launch::guardian::server::GuardianServer;
+use landeck_launch::messages::{PartCommand, PartEvent, PartRefusal};
+use landeck_launch::part::{DescriptorWatch, HostPart};
+use landeck_launch::request::{LAUNCHER_FAILED, LaunchError};
+use landeck_launch::spec::JobSpec;
+use landeck_wire::word::WordContent;
+use landeck_wire::{HostNumber, JobId};
+use rustix::event::epoll::EventFlags;
+
+use crate::context::Context;
+use crate::job_message::JobContent;
+
+/// The part of a job on this host.
+#[derive(Debug)]
+pub(crate) struct OwnPart {
+    job: JobId,
+    /// The host whose daemon conducts the job.
+    pub(crate) conductor: HostNumber,
+    /// The token of its first descriptor; it has 2^32 of them.
+    pub(crate) tokens: u64,
+    state: State,
+    /// A descriptor could not be watched.
+    cannot_watch: bool,
+}
+
+#[derive(Debug)]
+enum State {
+    /// The job as it was checked.
+    Checked(Box<JobSpec>),
+    Made(Box<HostPart>),
+    Over,
+}
+
+/// The daemon's loop, as a part uses it.
+struct PartWatch<'a, 'b> {
+    context: &'a mut Context<'b>,
+    tokens: u64,
+}
+
+impl DescriptorWatch for PartWatch<'_, '_> {
+    fn watch(&mut self, what: BorrowedFd<'_>, token: u32, flags: EventFlags) -> io::Result<()> {
+        self.context.watch(what, self.tokens + u64::from(token), flags)
+    }
+
+    fn rewatch(&mut self, what: BorrowedFd<'_>, token: u32, flags: EventFlags) -> io::Result<()> {
+        self.context.rewatch(what, self.tokens + u64::from(token), flags)
+    }
+
+    fn unwatch(&mut self, what: BorrowedFd<'_>) {
+        // It was watched, so this can fail only if it is closed already.
+        let _ = self.context.unwatch(what);
+    }
+}
+
+impl OwnPart {
+    /// The part of a job that was checked, whose descriptors get the tokens from this one on.
+    pub(crate) fn checked(spec: JobSpec, conductor: HostNumber, tokens: u64) -> Self {
+        let (job, state) = (spec.job, State::Checked(Box::new(spec)));
+        Self { job, conductor, tokens, state, cannot_watch: false }
+    }
+
+    /// Makes everything that the part needs, with what the conductor has settled, and tells the conductor.
+    pub(crate) fn prepare(
+        &mut self,
+        context: &mut Context<'_>,
+        settle: impl FnOnce(JobSpec) -> JobSpec,
+    ) {
+        let State::Checked(spec) = std::mem::replace(&mut self.state, State::Over) else { return };
+        let made = make(context, settle(*spec));
+        let answer = made.map(|part| self.state = State::Made(Box::new(part)));
+        context.send(self.conductor, self.job, JobContent::Prepared(answer));
+    }
+
+    /// Starts the processes.
+    pub(crate) fn start(&mut self, context: &mut Context<'_>, server: &GuardianServer) {
+        let State::Made(part) = &mut self.state else { return };
+        if let Err(error) = part.start(Some(server)) {
+            let refusal = PartRefusal::from(&LaunchError::from(error));
+            context.send(self.conductor, self.job, JobContent::NotStarted(refusal));
+        }
+    }
+
+    /// Carries out a command.
+    pub(crate) fn command(&mut self, command: PartCommand) {
+        if let State::Made(part) = &mut self.state {
+            part.command(command);
+        }
+    }
+
+    /// Handles a descriptor that is ready.
+    pub(crate) fn ready(&mut self, token: u32) {
+        if let State::Made(part) = &mut self.state {
+            part.ready(token);
+        }
+    }
+
+    /// Passes on what the part has to say, and watches what it waits for.
+    pub(crate) fn settle(&mut self, context: &mut Context<'_>) {
+        let State::Made(part) = &mut self.state else { return };
+        let (job, to) = (self.job, self.conductor);
+        let mut watch = PartWatch { context, tokens: self.tokens };
+        if let Err(error) = part.settle(&mut watch)
+            && !std::mem::replace(&mut self.cannot_watch, true)
+        {
+            let text = format!("landeckd cannot watch the processes, and ends them: {error}");
+            context.send(to, job, JobContent::Event(PartEvent::Said(text)));
+            part.command(PartCommand::Kill);
+        }
+        while let Some(event) = part.take_event() {
+            if let PartEvent::Gone { process, end } = event {
+                context.tell(WordContent::ProcessEnded { job, process, end });
+                continue;
+            }
+            match event.is_bulk() {
+                true => context.send_bulk(to, job, JobContent::Event(event)),
+                false => context.send(to, job, JobContent::Event(event)),
+            }
+        }
+        if part.is_over() {
+            self.forget(context);
+        }
+    }
+
+    /// Forgets everything of the part. Processes that still run end with their guardian.
+    pub(crate) fn forget(&mut self, context: &mut Context<'_>) {
+        if let State::Made(_) = std::mem::replace(&mut self.state, State::Over) {
+            context.remove_part(self.job);
+        }
+    }
+
+    /// Whether there is nothing more to do.
+    pub(crate) const fn is_over(&self) -> bool {
+        matches!(self.state, State::Over)
+    }
+}
+
+fn make(context: &mut Context<'_>, spec: JobSpec) -> Result<HostPart, PartRefusal> {
+    let job = spec.job;
+    let part = HostPart::prepare(spec, context.own_host())?;
+    let refuse = |error: io::Error| PartRefusal {
+        exit_code: LAUNCHER_FAILED,
+        text: format!("the socket for the processes cannot be opened: {error}"),
+    };
+    context.add_part(job, part.segment().clone(), part.far()).map_err(refuse)?;
+    Ok(part)
+}
