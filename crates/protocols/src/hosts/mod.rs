@@ -12,9 +12,11 @@
 //! | [`follower`] | a host's copy of the words, and the changes of far records |
 //! | [`dialling`] | lanes between processes, as the daemons of both ends see them |
 //! | [`measuring`] | which hosts measure their link when, and what follows from the times |
+//! | [`booking`] | which job has which processors of a machine |
 //! | [`names`] | the arbiter's table of names: one owner for each name of a job |
 
 pub mod arbiter;
+pub mod booking;
 pub mod detector;
 pub mod dialling;
 pub mod follower;
@@ -26,6 +28,7 @@ pub mod timing;
 pub use arbiter::{
     AdmissionError, Arbiter, ArbiterOutput, HostStanding, NumberBlock, NumbersError, Snapshot,
 };
+pub use booking::{BookedShare, Booking, BookingWish, NothingFree};
 pub use detector::{Detector, DetectorOutput, HostSight};
 pub use dialling::{DialContent, DialMessage, DialOutput, Dialling, HostReach};
 pub use follower::{FarChange, FarState, FarSubject, FollowerOutput, HostRecord, WordFollower};
