@@ -109,7 +109,6 @@ impl<'a> Context<'a> {
     }
 
     /// The hosts that take part.
-    #[cfg(test)]
     pub(crate) fn hosts(&self) -> impl Iterator<Item = &HostEntry> {
         self.hub.members.hosts()
     }

@@ -3,6 +3,7 @@
 mod arbiter;
 pub mod events;
 pub mod examination;
+pub mod gathering;
 pub mod guardian;
 pub mod hosts_options;
 pub mod input;

@@ -9,6 +9,7 @@ use landeck_host::message_stream::MessageStream;
 use landeck_host::report::ProcessFailure;
 use landeck_host::say;
 use landeck_launch::events::Happened;
+use landeck_launch::gathering::Gathering;
 use landeck_launch::guardian::OnFailure;
 use landeck_launch::messages::{
     ArbiterReport, MachineOptions, PartCommand, PartEvent, PartRefusal, ToArbiter,
@@ -23,7 +24,6 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::context::Context;
 use crate::figures::{self, LinkFindings, OwnFigures};
-use crate::job::gathering::Gathering;
 use crate::job_message::JobContent;
 use crate::random;
 

@@ -1,23 +1,17 @@
-//! Gathering the hosts of a job: their daemons are started, introduce themselves, and are admitted.
+//! Gathering hosts into a machine: their daemons are started, introduce themselves, and are admitted. A daemon gathers the
+//! hosts of its launcher's job, and a command those of a machine that is to stay.
 //!
 //! A remote shell starts the daemon of one host. One `srun` starts those of all hosts of an allocation, and then each
 //! daemon says which host it is on.
 
-use std::net::IpAddr;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use landeck_hostfile::host_list::is_this_host;
-use landeck_launch::remote_start::{
-    RemoteStart, STARTS_AT_ONCE, StartProgress, StartTool, StartWay,
-};
-use landeck_trust::KeyHash;
-use landeck_wire::{HostIncarnation, HostNumber};
-use rustix::event::epoll::EventFlags;
+use landeck_wire::HostNumber;
 
-use crate::bootstrap::{Announcement, Assignment};
-use crate::context::Context;
-use crate::random;
+use crate::remote_start::{RemoteStart, STARTS_AT_ONCE, StartProgress, StartTool, StartWay};
 
 /// How long a host that has introduced itself may take until its trunk is open.
 const CONNECT_TIME: Duration = Duration::from_secs(20);
@@ -35,9 +29,69 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// The number of hosts that a message names.
 const NAMED_MAX: usize = 8;
 
-/// The hosts of a launcher's list on their way into the machine.
+/// The machine that hosts are gathered into, and the loop that watches their remote shells.
+pub trait Admission {
+    /// Watches a descriptor for bytes that come.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    fn watch(&mut self, what: BorrowedFd<'_>, token: u64) -> io::Result<()>;
+
+    /// Watches a descriptor no longer.
+    fn unwatch(&mut self, what: BorrowedFd<'_>);
+
+    /// Has [`Gathering::go_on`] called after this time at the latest.
+    fn wake_in(&mut self, time: Duration);
+
+    /// The number of a host that needs no remote shell, because this is it.
+    fn is_here(&self, name: &str) -> Option<HostNumber>;
+
+    /// Admits the daemon that has introduced itself by this line. It is on one of these hosts.
+    ///
+    /// # Errors
+    /// [`AdmissionRefusal`].
+    fn admit(&mut self, names: &[&str], line: &str) -> Result<Admitted, AdmissionRefusal>;
+
+    /// Takes the streams of a daemon that was admitted, behind the two lines that both sides have exchanged: its output, and
+    /// its input.
+    fn keep_streams(&mut self, host: HostNumber, output: OwnedFd, input: OwnedFd);
+
+    /// The text of a token, by which a user admits one host.
+    ///
+    /// # Errors
+    /// The reason why there is none.
+    fn token(&mut self) -> Result<String, String>;
+
+    /// The failures of the last attempts to reach a host.
+    fn complaint(&self, host: HostNumber) -> String;
+
+    /// The name of a host that takes part.
+    fn name_of(&self, host: HostNumber) -> String;
+}
+
+/// A daemon that was admitted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Admitted {
+    /// The place of its host among the names.
+    pub place: usize,
+    /// The number of its host.
+    pub host: HostNumber,
+    /// The line that it gets; `None` if its host is in the machine under another name, whose daemon serves both.
+    pub answer: Option<String>,
+}
+
+/// The reason why a daemon is not admitted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdmissionRefusal {
+    /// The place of its host among the names, if it is one of them.
+    pub place: Option<usize>,
+    /// The reason, with the name of the host.
+    pub why: String,
+}
+
+/// The hosts of a list on their way into a machine.
 #[derive(Debug)]
-pub(crate) struct Gathering {
+pub struct Gathering {
     way: StartWay,
     /// The first token of the remote shells: two for each.
     tokens: u64,
@@ -60,8 +114,6 @@ struct HostPlace {
     name: String,
     /// Its remote shell, as a place in the list of them.
     shell: Option<usize>,
-    /// The addresses of its daemon, by which two names of one host are recognised.
-    addresses: Vec<IpAddr>,
     state: PlaceState,
     since: Instant,
     /// How often its remote shell was refused by a busy server, and when the next one may begin.
@@ -98,12 +150,11 @@ enum PlaceState {
 impl Gathering {
     /// The hosts with these names, of which none has been looked at. Descriptors are watched under these tokens and
     /// those above.
-    pub(crate) fn new(way: StartWay, names: Vec<String>, tokens: u64) -> Self {
+    pub fn new(way: StartWay, names: Vec<String>, tokens: u64) -> Self {
         let now = Instant::now();
         let place = |name| HostPlace {
             name,
             shell: None,
-            addresses: Vec::new(),
             state: PlaceState::Waiting,
             since: now,
             refused: 0,
@@ -124,12 +175,12 @@ impl Gathering {
     }
 
     /// Takes the texts for the user.
-    pub(crate) fn take_said(&mut self) -> Vec<String> {
+    pub fn take_said(&mut self) -> Vec<String> {
         std::mem::take(&mut self.said)
     }
 
     /// Handles a descriptor of a remote shell, which is ready.
-    pub(crate) fn ready(&mut self, context: &mut Context<'_>, token: u64) {
+    pub fn ready(&mut self, machine: &mut impl Admission, token: u64) {
         let number = (token - self.tokens) as usize;
         let (number, at) = (number / 2, number % 2);
         let Some(shell) = self.shells.get_mut(number) else { return };
@@ -137,7 +188,7 @@ impl Gathering {
         let ended = if at == 1 { start.read_errors() } else { start.read_output() };
         if let Some(ended) = ended {
             shell.watched[at] = false;
-            unwatch(context, ended.as_fd());
+            machine.unwatch(ended.as_fd());
         }
         if start.deadline().is_none()
             && let Some(lines) = start.take_complaints()
@@ -149,20 +200,20 @@ impl Gathering {
             };
             self.said.extend(lines.lines().map(|line| format!("{own}{line}")));
         }
-        self.take_progress(context, number);
+        self.take_progress(machine, number);
     }
 
     /// Goes on with what is due. Returns the outcome once there is one: the number of each host, or the reasons why the
     /// job is impossible.
-    pub(crate) fn go_on(
+    pub fn go_on(
         &mut self,
-        context: &mut Context<'_>,
+        machine: &mut impl Admission,
     ) -> Option<Result<Vec<HostNumber>, Vec<String>>> {
         if !std::mem::replace(&mut self.has_begun, true) {
-            self.find_own_host(context);
+            self.find_own_host(machine);
         }
-        self.begin_starts(context);
-        self.look_at_clock(context);
+        self.begin_starts(machine);
+        self.look_at_clock(machine);
         let is_settled =
             |place: &HostPlace| matches!(place.state, PlaceState::Up(_) | PlaceState::Failed);
         if !self.refusals.is_empty() {
@@ -179,8 +230,8 @@ impl Gathering {
     }
 
     /// A host is connected.
-    pub(crate) fn host_up(&mut self, context: &Context<'_>, host: HostNumber) {
-        let joined = context.host(host).map(|entry| entry.name.clone()).unwrap_or_default();
+    pub fn host_up(&mut self, machine: &impl Admission, host: HostNumber) {
+        let joined = machine.name_of(host);
         let mut is_known = false;
         for place in &mut self.places {
             let is_by_hand = place.state == PlaceState::Starting
@@ -199,7 +250,7 @@ impl Gathering {
     }
 
     /// A host takes no part any more.
-    pub(crate) fn lose(&mut self, host: HostNumber, why: &str) {
+    pub fn lose(&mut self, host: HostNumber, why: &str) {
         for place in &mut self.places {
             if [PlaceState::Admitted(host), PlaceState::Up(host)].contains(&place.state) {
                 place.state = PlaceState::Failed;
@@ -209,26 +260,23 @@ impl Gathering {
     }
 
     /// Recognises the names of this host, which needs no remote shell.
-    fn find_own_host(&mut self, context: &Context<'_>) {
-        let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        let addresses: Vec<_> = context.own_entry().addresses.iter().map(|at| at.ip()).collect();
+    fn find_own_host(&mut self, machine: &impl Admission) {
         for place in &mut self.places {
-            let is_address = || place.name.parse().is_ok_and(|at| addresses.contains(&at));
-            if is_this_host(&place.name, &own) || is_address() {
-                place.state = PlaceState::Up(HostNumber::ARBITER);
+            if let Some(own) = machine.is_here(&place.name) {
+                place.state = PlaceState::Up(own);
             }
         }
     }
 
     /// Begins to start daemons, as many at a time as is good for this host.
-    fn begin_starts(&mut self, context: &mut Context<'_>) {
+    fn begin_starts(&mut self, machine: &mut impl Admission) {
         let starting = |place: &HostPlace| place.state == PlaceState::Starting;
         let mut running = self.places.iter().filter(|place| starting(place)).count();
         if self.way.is_shared() {
             let waiting = |place: &usize| self.places[*place].state == PlaceState::Waiting;
             let all: Vec<usize> = (0..self.places.len()).filter(waiting).collect();
             if !all.is_empty() {
-                self.begin_shell(context, all);
+                self.begin_shell(machine, all);
             }
             return;
         }
@@ -239,19 +287,19 @@ impl Gathering {
             let place = &self.places[number];
             if place.state == PlaceState::Waiting && Instant::now() >= place.not_before {
                 running += 1;
-                self.begin_shell(context, vec![number]);
+                self.begin_shell(machine, vec![number]);
             }
         }
     }
 
     /// Starts a remote shell for these hosts, or asks the user for it.
-    fn begin_shell(&mut self, context: &mut Context<'_>, places: Vec<usize>) {
+    fn begin_shell(&mut self, machine: &mut impl Admission, places: Vec<usize>) {
         for &number in &places {
             self.places[number].state = PlaceState::Starting;
             self.places[number].since = Instant::now();
         }
         if self.way.tool == StartTool::ByHand {
-            return places.into_iter().for_each(|number| self.ask_user(context, number));
+            return places.into_iter().for_each(|number| self.ask_user(machine, number));
         }
         let names: Vec<&str> = places.iter().map(|&at| self.places[at].name.as_str()).collect();
         match RemoteStart::begin(&self.way, &names) {
@@ -259,40 +307,38 @@ impl Gathering {
                 let shell = self.shells.len();
                 places.iter().for_each(|&number| self.places[number].shell = Some(shell));
                 self.shells.push(Shell { start: Some(start), places, watched: [false; 2] });
-                self.watch_shell(context, shell);
+                self.watch_shell(machine, shell);
             }
             Err(why) => self.refuse(&places, why),
         }
     }
 
     /// Tells the user what to type on a host.
-    fn ask_user(&mut self, context: &mut Context<'_>, number: usize) {
+    fn ask_user(&mut self, machine: &mut impl Admission, number: usize) {
         let name = self.places[number].name.clone();
         let daemon = self.way.daemon_elsewhere();
         let own: String = self.way.arguments.iter().map(|word| format!(" '{word}'")).collect();
-        match context.issue_token() {
+        match machine.token() {
             Ok(token) => self.said.push(format!(
-                "On host {name}, type within 15 minutes:\n  echo '{}' | {} join --name '{name}'{own} --token-file -",
-                token.text(),
+                "On host {name}, type within 15 minutes:\n  echo '{token}' | {} join --name '{name}'{own} --token-file -",
                 daemon.display()
             )),
             Err(error) => self.refuse(&[number], format!("host {name}: {error}")),
         }
     }
 
-    fn watch_shell(&mut self, context: &mut Context<'_>, number: usize) {
+    fn watch_shell(&mut self, machine: &mut impl Admission, number: usize) {
         let shell = &mut self.shells[number];
         let Some(start) = &shell.start else { return };
         let token = self.tokens + 2 * number as u64;
         for (at, stream) in [start.output(), start.errors()].into_iter().enumerate() {
             if let Some(stream) = stream.filter(|_| !shell.watched[at]) {
-                shell.watched[at] =
-                    context.watch(stream, token + at as u64, EventFlags::IN).is_ok();
+                shell.watched[at] = machine.watch(stream, token + at as u64).is_ok();
             }
         }
     }
 
-    fn take_progress(&mut self, context: &mut Context<'_>, shell: usize) {
+    fn take_progress(&mut self, machine: &mut impl Admission, shell: usize) {
         while let Some(next) =
             self.shells[shell].start.as_mut().and_then(RemoteStart::take_progress)
         {
@@ -301,8 +347,8 @@ impl Gathering {
                     let its = self.shells[shell].places.clone();
                     self.refuse(&its, why);
                 }
-                StartProgress::Busy(why) => self.try_again(context, shell, why),
-                StartProgress::Introduced(line) => self.take_introduction(context, shell, &line),
+                StartProgress::Busy(why) => self.try_again(machine, shell, why),
+                StartProgress::Introduced(line) => self.take_introduction(machine, shell, &line),
             }
         }
         let shell = &mut self.shells[shell];
@@ -311,16 +357,16 @@ impl Gathering {
         };
         // Nothing more comes from it that anybody reads.
         if let Some(output) = start.output().filter(|_| shell.watched[0]) {
-            unwatch(context, output);
+            machine.unwatch(output);
             shell.watched[0] = false;
         }
     }
 
     /// Lets a host wait for its next turn whose server was busy, unless it has had enough of them.
-    fn try_again(&mut self, context: &mut Context<'_>, shell: usize, why: String) {
+    fn try_again(&mut self, machine: &mut impl Admission, shell: usize, why: String) {
         let its = self.shells[shell].places.clone();
         for &number in &its {
-            self.stop_shell(context, number);
+            self.stop_shell(machine, number);
             let place = &mut self.places[number];
             place.refused += 1;
             if place.refused == TRIES_MAX {
@@ -334,98 +380,62 @@ impl Gathering {
         }
     }
 
-    fn take_introduction(&mut self, context: &mut Context<'_>, shell: usize, line: &str) {
+    fn take_introduction(&mut self, machine: &mut impl Admission, shell: usize, line: &str) {
         let its = self.shells[shell].places.clone();
-        let announcement: Announcement = match line.parse() {
-            Ok(announcement) => announcement,
-            Err(error) => {
-                let name = self.names(its.iter().map(|&place| &self.places[place]));
-                return self.refuse(&its, format!("host {name}: {error}"));
+        let names: Vec<&str> = its.iter().map(|&place| self.places[place].name.as_str()).collect();
+        let outcome = machine.admit(&names, line);
+        let (place, outcome) = match outcome {
+            Ok(Admitted { place, host, answer }) => {
+                (Some(place), self.admitted(machine, its[place], host, answer))
             }
-        };
-        let named = |place: &&usize| is_this_host(&self.places[**place].name, &announcement.name);
-        let place = match its[..] {
-            [place] => Some(place),
-            _ => its.iter().find(named).copied(),
-        };
-        let outcome = match place {
-            Some(place) => self.admit(context, place, &announcement),
-            None => Err(format!(
-                "host {}: a daemon was started there, and it is no host of this job",
-                announcement.name
-            )),
+            Err(AdmissionRefusal { place, why }) => (place, Err(why)),
         };
         if let Err(why) = outcome {
-            let place = place.map_or(its, |place| vec![place]);
-            self.refuse(&place, why);
+            let places = place.map_or(its.clone(), |place| vec![its[place]]);
+            self.refuse(&places, why);
         }
     }
 
-    /// Admits the daemon that has introduced itself on a host.
-    fn admit(
+    /// Passes the answer of the machine to the daemon that has introduced itself on a host.
+    fn admitted(
         &mut self,
-        context: &mut Context<'_>,
+        machine: &mut impl Admission,
         number: usize,
-        announcement: &Announcement,
+        host: HostNumber,
+        answer: Option<String>,
     ) -> Result<(), String> {
-        let name = self.places[number].name.clone();
-        let told = |why: &dyn std::fmt::Display| format!("host {name}: {why}");
-        context.facts().admits(&name, &announcement.facts).map_err(|error| error.to_string())?;
-        if let Some(host) = self.known_host(context, announcement) {
+        let Some(answer) = answer else {
             // Two names of one host: the daemon that was started first serves both.
-            self.stop_shell(context, number);
-            self.places[number].state = host;
+            self.stop_shell(machine, number);
+            self.places[number].state = self.state_of(host);
             return Ok(());
-        }
-        let incarnation = HostIncarnation(random::number().map_err(|error| told(&error))?);
-        let addresses = announcement.socket_addresses();
-        let host = context.admit(name.clone(), announcement.key, incarnation, addresses);
-        let arbiter = context.own_entry().clone();
-        let assignment = Assignment {
-            key: announcement.key,
-            machine: context.machine(),
-            host,
-            incarnation,
-            arbiter: arbiter.incarnation,
-            arbiter_key: KeyHash(arbiter.key),
-            arbiter_addresses: arbiter.addresses,
-            name: name.clone(),
-            options: context.options(),
         };
         let place = &mut self.places[number];
-        place.addresses.clone_from(&announcement.addresses);
         place.state = PlaceState::Admitted(host);
         place.since = Instant::now();
         let Some(shell) = place.shell.and_then(|shell| self.shells.get_mut(shell)) else {
             return Ok(());
         };
         let Some(start) = &mut shell.start else { return Ok(()) };
-        start.answer(&format!("{assignment}\n")).map_err(|error| told(&error))?;
+        let told = |error| format!("host {}: {error}", place.name);
+        start.answer(&format!("{answer}\n")).map_err(told)?;
         if self.way.is_shared() {
             return Ok(());
         }
         if let Some(output) = start.output().filter(|_| shell.watched[0]) {
-            unwatch(context, output);
+            machine.unwatch(output);
             shell.watched[0] = false;
         }
         if let Some((output, input)) = start.take_streams() {
-            context.add_stdio_trunk(host, output, input);
+            machine.keep_streams(host, output, input);
         }
         Ok(())
     }
 
-    /// The state of a host that is known under another name: its daemon has all of these addresses.
-    fn known_host(&self, context: &Context<'_>, announcement: &Announcement) -> Option<PlaceState> {
-        let addresses = &announcement.addresses;
-        if addresses.is_empty() || addresses.iter().all(|address| address.is_loopback()) {
-            return None;
-        }
-        let own: Vec<_> = context.own_entry().addresses.iter().map(|at| at.ip()).collect();
-        if own == *addresses {
-            return Some(PlaceState::Up(HostNumber::ARBITER));
-        }
-        let same = |place: &&HostPlace| place.addresses == *addresses;
-        self.places.iter().find(same).map(|place| place.state)
+    /// The state of a host that is known under another name: it takes part already, or is on its way under that name.
+    fn state_of(&self, host: HostNumber) -> PlaceState {
+        let is_its = |place: &&HostPlace| place.state == PlaceState::Admitted(host);
+        self.places.iter().find(is_its).map_or(PlaceState::Up(host), |place| place.state)
     }
 
     fn refuse(&mut self, places: &[usize], why: String) {
@@ -437,7 +447,7 @@ impl Gathering {
     }
 
     /// Ends the remote shell of a host, unless other hosts have it too.
-    fn stop_shell(&mut self, context: &mut Context<'_>, number: usize) {
+    fn stop_shell(&mut self, machine: &mut impl Admission, number: usize) {
         let Some(shell) = self.places[number].shell else { return };
         let shell = &mut self.shells[shell];
         if shell.places.len() > 1 {
@@ -446,18 +456,18 @@ impl Gathering {
         let Some(start) = shell.start.take() else { return };
         for (at, stream) in [start.output(), start.errors()].into_iter().enumerate() {
             if let Some(stream) = stream.filter(|_| shell.watched[at]) {
-                unwatch(context, stream);
+                machine.unwatch(stream);
             }
         }
         shell.watched = [false; 2];
     }
 
-    fn look_at_clock(&mut self, context: &mut Context<'_>) {
+    fn look_at_clock(&mut self, machine: &mut impl Admission) {
         let now = Instant::now();
         for shell in 0..self.shells.len() {
             if let Some(start) = &mut self.shells[shell].start {
                 start.look_at_clock(now);
-                self.take_progress(context, shell);
+                self.take_progress(machine, shell);
             }
         }
         for number in 0..self.places.len() {
@@ -469,7 +479,7 @@ impl Gathering {
             } else if now > place.since + PORTS_TOLD_AFTER
                 && !std::mem::replace(&mut place.is_told, true)
             {
-                self.said.push(not_reached_so_far(&place.name, &context.complaint(host)));
+                self.said.push(not_reached_so_far(&place.name, &machine.complaint(host)));
             }
         }
         let is_awaited =
@@ -481,7 +491,7 @@ impl Gathering {
             let (there, all) = (self.places.len() - awaited, self.places.len());
             self.said.push(format!("landeck: waiting for {names} ({there} of {all} are there)."));
         }
-        context.wake_at(context.now() + Duration::from_millis(500));
+        machine.wake_in(Duration::from_millis(500));
     }
 
     /// The names of hosts, as far as a message has room for them.
@@ -494,11 +504,6 @@ impl Gathering {
             _ => format!("{} and {more} more", names.join(", ")),
         }
     }
-}
-
-fn unwatch(context: &mut Context<'_>, descriptor: BorrowedFd<'_>) {
-    // It was watched, so this can fail only if it is closed already.
-    let _ = context.unwatch(descriptor);
 }
 
 /// The text about a host whose daemon has started and is not reached yet.
