@@ -5,13 +5,11 @@
 //! last one. Both ends are of one release, so the messages need no version besides its name.
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use landeck_host::message_stream::MessageStream;
+use landeck_joining::address::Address;
 use landeck_wire::{ProcessId, SegmentId};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use serde::{Deserialize, Serialize};
 
 use crate::host_picture::HostPicture;
@@ -176,16 +174,8 @@ impl FarPictures {
     }
 
     fn connect(&self) -> io::Result<MessageStream<LookAnswer, LookRequest>> {
-        MessageStream::new(connect_to(&look_socket_name(self.segment))?)
+        MessageStream::new(Address::Abstract(look_socket_name(self.segment)).connect_stream()?)
     }
-}
-
-fn connect_to(name: &str) -> io::Result<OwnedFd> {
-    // It does not block: a daemon that is stopped and has many observers would let this one wait for ever.
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    connect(&socket, &SocketAddrUnix::new_abstract_name(name.as_bytes())?)?;
-    Ok(socket)
 }
 
 /// Takes the answers to a request. True if the last one has come.
@@ -195,41 +185,27 @@ fn receive(
     until: Instant,
     answers: &mut FarAnswers,
 ) -> bool {
-    loop {
-        stream.flush();
-        stream.read();
-        while let Some(answer) = stream.take_next() {
-            match answer {
-                LookAnswer::Host { request, outcome } if request == number => match *outcome {
-                    Ok(picture) => answers.pictures.push(picture),
-                    Err(missing) => answers.missing.push(missing),
-                },
-                LookAnswer::Stacks { request, texts } if request == number => {
-                    answers.stacks.extend(texts);
-                }
-                LookAnswer::Log { request, host, lines } if request == number => {
-                    answers.logs.push((host, lines));
-                }
-                LookAnswer::Complete { request } if request == number => return true,
-                // It belongs to an earlier request, whose time was over.
-                LookAnswer::Host { .. }
-                | LookAnswer::Stacks { .. }
-                | LookAnswer::Log { .. }
-                | LookAnswer::Complete { .. } => {}
+    while let Some(answer) = stream.wait_next(Some(until)) {
+        match answer {
+            LookAnswer::Host { request, outcome } if request == number => match *outcome {
+                Ok(picture) => answers.pictures.push(picture),
+                Err(missing) => answers.missing.push(missing),
+            },
+            LookAnswer::Stacks { request, texts } if request == number => {
+                answers.stacks.extend(texts);
             }
+            LookAnswer::Log { request, host, lines } if request == number => {
+                answers.logs.push((host, lines));
+            }
+            LookAnswer::Complete { request } if request == number => return true,
+            // It belongs to an earlier request, whose time was over.
+            LookAnswer::Host { .. }
+            | LookAnswer::Stacks { .. }
+            | LookAnswer::Log { .. }
+            | LookAnswer::Complete { .. } => {}
         }
-        let left = until.saturating_duration_since(Instant::now());
-        if stream.has_ended() || left.is_zero() {
-            return false;
-        }
-        let room = if stream.has_unsent() { PollFlags::OUT } else { PollFlags::empty() };
-        let descriptor = stream.descriptor();
-        // A signal may end it early; the time is looked at anyway.
-        let _ = poll(
-            &mut [PollFd::new(&descriptor, PollFlags::IN | room)],
-            Timespec::try_from(left).ok().as_ref(),
-        );
     }
+    false
 }
 
 /// The hosts that this host's picture names and that no answer speaks of, because the daemon of this host is silent.
@@ -263,15 +239,13 @@ mod tests {
     use super::*;
     use crate::samples;
     use landeck_testing::Watchdog;
-    use rustix::net::{accept, bind, listen};
+    use rustix::net::accept;
+    use std::os::fd::OwnedFd;
 
     fn listener(segment: SegmentId) -> OwnedFd {
-        let flags = SocketFlags::CLOEXEC;
-        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
-        let name = look_socket_name(segment);
-        bind(&socket, &SocketAddrUnix::new_abstract_name(name.as_bytes()).unwrap()).unwrap();
-        listen(&socket, 4).unwrap();
-        socket
+        let listener = Address::Abstract(look_socket_name(segment)).listen_for_streams().unwrap();
+        rustix::io::ioctl_fionbio(&listener, false).unwrap();
+        listener
     }
 
     fn segment(number: u64) -> SegmentId {
@@ -279,16 +253,7 @@ mod tests {
     }
 
     fn next(stream: &mut MessageStream<LookRequest, LookAnswer>) -> Option<LookRequest> {
-        loop {
-            stream.read();
-            match stream.take_next() {
-                None if !stream.has_ended() => {
-                    let descriptor = stream.descriptor();
-                    poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], None).unwrap();
-                }
-                next => return next,
-            }
-        }
+        stream.wait_next(None)
     }
 
     #[test]

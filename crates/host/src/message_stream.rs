@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::io;
 use std::marker::PhantomData;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Instant;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use serde::Serialize;
@@ -87,6 +89,26 @@ impl<In: DeserializeOwned, Out: Serialize> MessageStream<In, Out> {
                 Err(_) => self.has_ended = true,
             }
             return;
+        }
+    }
+
+    /// Waits for the next message, and sends what waits for room meanwhile. `None`: the other end is closed, or the time is
+    /// over.
+    pub fn wait_next(&mut self, until: Option<Instant>) -> Option<In> {
+        loop {
+            self.flush();
+            self.read();
+            if let Some(message) = self.take_next() {
+                return Some(message);
+            }
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            if self.has_ended || left.is_some_and(|left| left.is_zero()) {
+                return None;
+            }
+            let room = if self.has_unsent() { PollFlags::OUT } else { PollFlags::empty() };
+            let left = left.and_then(|left| Timespec::try_from(left).ok());
+            // Interrupted or not, the next look tells.
+            let _ = poll(&mut [PollFd::new(&self.socket, PollFlags::IN | room)], left.as_ref());
         }
     }
 

@@ -45,19 +45,69 @@ impl Address {
         Self::Abstract(format!("landeck-{}-name-{}", own_uid(), name.as_str()))
     }
 
+    /// The address at which the daemon of a machine listens for launchers and commands.
+    pub fn of_machine(name: &str) -> Self {
+        Self::Abstract(format!("{}{name}", Self::machines()))
+    }
+
+    /// The names of the machines that have a daemon of this user on this host.
+    pub fn machine_names() -> Vec<String> {
+        // Each line of a socket that listens ends with its name.
+        let table = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
+        let prefix = format!(" @{}", Self::machines());
+        let mut names: Vec<String> = table
+            .lines()
+            .filter_map(|line| line.split_once(&prefix).map(|(_, name)| name.to_owned()))
+            .collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// The beginning of the abstract names of this user's machines.
+    fn machines() -> String {
+        format!("landeckd-{}-machine-", own_uid())
+    }
+
     /// The address at which a daemon listens for the processes of a segment.
     pub(crate) fn of_daemon(segment: SegmentId) -> Self {
         Self::Abstract(format!("landeckd-{}-{segment}", own_uid()))
     }
 
-    /// A socket that listens here and never blocks.
+    /// A socket for whole messages that listens here and never blocks.
     ///
     /// # Errors
     /// The kernel's error.
     pub fn listen(&self) -> io::Result<OwnedFd> {
+        self.listen_as(SocketType::SEQPACKET)
+    }
+
+    /// A socket for streams that listens here and never blocks.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn listen_for_streams(&self) -> io::Result<OwnedFd> {
+        self.listen_as(SocketType::STREAM)
+    }
+
+    /// A stream to whoever listens here. It never blocks, not even for a listener that accepts nothing.
+    ///
+    /// # Errors
+    /// The kernel's error; [`io::ErrorKind::PermissionDenied`] if a process of another user listens here.
+    pub fn connect_stream(&self) -> io::Result<OwnedFd> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let stream = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        self.with_socket_address(|address| Ok(connect(&stream, address)?))?;
+        match peer::credentials(&stream)? {
+            (user, _) if user == own_uid() => Ok(stream),
+            _ => Err(io::ErrorKind::PermissionDenied.into()),
+        }
+    }
+
+    fn listen_as(&self, kind: SocketType) -> io::Result<OwnedFd> {
         const BACKLOG: i32 = 64;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        let socket = socket_with(AddressFamily::UNIX, kind, flags, None)?;
         self.with_socket_address(|address| Ok(bind(&socket, address)?))?;
         listen(&socket, BACKLOG)?;
         Ok(socket)

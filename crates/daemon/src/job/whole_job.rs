@@ -12,7 +12,7 @@ use landeck_launch::events::Happened;
 use landeck_launch::gathering::Gathering;
 use landeck_launch::guardian::OnFailure;
 use landeck_launch::messages::{
-    ArbiterReport, MachineOptions, PartCommand, PartEvent, PartRefusal, ToArbiter,
+    ArbiterReport, HostsRequest, MachineOptions, PartCommand, PartEvent, PartRefusal, ToArbiter,
 };
 use landeck_launch::request::LAUNCHER_FAILED;
 use landeck_launch::spec::JobSpec;
@@ -20,7 +20,6 @@ use landeck_protocols::hosts::measuring::HOSTS_MAX;
 use landeck_wire::word::WordContent;
 use landeck_wire::{HostNumber, JobId};
 use rustix::event::epoll::EventFlags;
-use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::context::Context;
 use crate::figures::{self, LinkFindings, OwnFigures};
@@ -73,23 +72,21 @@ impl WholeJob {
     /// The kernel's error; the launcher has ended.
     pub(crate) fn asked_by(launcher: OwnedFd, tokens: u64) -> io::Result<(Self, MachineOptions)> {
         let mut launcher = MessageStream::<ToArbiter, ArbiterReport>::new(launcher)?;
-        let request = loop {
-            match launcher.take_next() {
-                Some(ToArbiter::Start(request)) => break *request,
-                Some(ToArbiter::Command { .. }) => {}
-                None if launcher.has_ended() => {
-                    return Err(io::ErrorKind::UnexpectedEof.into());
-                }
-                None => {
-                    let descriptor = launcher.descriptor();
-                    // Interrupted or not, the next look tells.
-                    let _ = poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], None);
-                    launcher.read();
-                }
-            }
+        let Some(ToArbiter::Start(request)) = launcher.wait_next(None) else {
+            return Err(io::ErrorKind::UnexpectedEof.into());
         };
+        let options = request.options.clone();
+        Ok((Self::new(launcher, *request, tokens), options))
+    }
+
+    /// The job of a request. Its descriptors get the tokens from this one on.
+    pub(crate) fn new(
+        launcher: MessageStream<ToArbiter, ArbiterReport>,
+        request: HostsRequest,
+        tokens: u64,
+    ) -> Self {
         let names: Vec<String> = request.spec.hosts.iter().map(|host| host.name.clone()).collect();
-        let whole = Self {
+        Self {
             tokens,
             launcher,
             watched: EventFlags::empty(),
@@ -102,8 +99,7 @@ impl WholeJob {
             awaited: BTreeSet::new(),
             is_ending: false,
             spec: request.spec,
-        };
-        Ok((whole, request.options))
+        }
     }
 
     /// Its identity.

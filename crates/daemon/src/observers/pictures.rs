@@ -14,13 +14,12 @@ use landeck_diagnosis::far::{
 };
 use landeck_diagnosis::picture::{MissingHost, MissingPicture};
 use landeck_host::message_stream::MessageStream;
+use landeck_joining::address::Address;
 use landeck_joining::peer;
 use landeck_memory::Observed;
 use landeck_wire::{ControlMessage, HostNumber, JobId, ProcessId, SegmentId};
 use rustix::event::epoll::EventFlags;
-use rustix::net::{
-    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, listen, socket_with,
-};
+use rustix::net::{SocketFlags, accept_with};
 
 use crate::daemon_message::DaemonMessage;
 use crate::observers::log;
@@ -92,11 +91,7 @@ impl Pictures {
         job: JobId,
         segment: SegmentId,
     ) -> io::Result<()> {
-        const BACKLOG: i32 = 64;
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        bind(&socket, &SocketAddrUnix::new_abstract_name(look_socket_name(segment).as_bytes())?)?;
-        listen(&socket, BACKLOG)?;
+        let socket = Address::Abstract(look_socket_name(segment)).listen_for_streams()?;
         let token = reactor.token();
         reactor.watch(&socket, token, EventFlags::IN)?;
         self.listeners.insert(token, (job, socket));
@@ -383,7 +378,6 @@ mod tests {
     use landeck_protocols::hosts::{Snapshot, WordFollower};
     use landeck_testing::Watchdog;
     use landeck_wire::{Incarnation, Slot};
-    use rustix::net::connect;
 
     const JOB: JobId = JobId(7);
 
@@ -424,11 +418,8 @@ mod tests {
             let (parts, host) = part(number);
             let (mut reactor, mut pictures) = (Reactor::new().unwrap(), Pictures::default());
             pictures.add_part(&mut reactor, JOB, host).unwrap();
-            let flags = SocketFlags::CLOEXEC;
-            let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
-            let name = SocketAddrUnix::new_abstract_name(look_socket_name(host).as_bytes());
-            connect(&socket, &name.unwrap()).unwrap();
-            let stream = MessageStream::new(socket).unwrap();
+            let address = Address::Abstract(look_socket_name(host));
+            let stream = MessageStream::new(address.connect_stream().unwrap()).unwrap();
             Self { reactor, parts, pictures, heard: BTreeMap::new(), stream }
         }
 
