@@ -19,6 +19,7 @@ use crate::facts::HostFacts;
 use crate::hub::Hub;
 use crate::job_message::{JobContent, JobMessage};
 use crate::links::MeasuringSecret;
+use crate::machine::standing::MachineMessage;
 use crate::reactor::JOB_TOKENS;
 use crate::trunks::envelope::EnvelopeClass;
 
@@ -33,6 +34,8 @@ pub(crate) trait JobHandler {
     fn message(&mut self, context: &mut Context<'_>, from: HostNumber, message: JobMessage);
     /// A daemon says something to the user; on the arbiter.
     fn said(&mut self, context: &mut Context<'_>, from: HostNumber, text: String);
+    /// A message about the machine has come from another daemon, or from this one.
+    fn machine(&mut self, context: &mut Context<'_>, from: HostNumber, message: MachineMessage);
     /// A word was applied on this host.
     fn word(&mut self, context: &mut Context<'_>, word: &Word);
     /// A descriptor that the jobs watch is ready.
@@ -111,6 +114,21 @@ impl<'a> Context<'a> {
     /// The hosts that take part.
     pub(crate) fn hosts(&self) -> impl Iterator<Item = &HostEntry> {
         self.hub.members.hosts()
+    }
+
+    /// The cores of a host, as it has said when it was admitted; for the arbiter.
+    pub(crate) fn cores(&self, host: HostNumber) -> u16 {
+        self.hub.cores.get(&host).copied().unwrap_or(1)
+    }
+
+    /// Notes the cores of a host that was admitted.
+    pub(crate) fn note_cores(&mut self, host: HostNumber, cores: u16) {
+        self.hub.cores.insert(host, cores);
+    }
+
+    /// Sends a message about the machine to a daemon.
+    pub(crate) fn send_machine(&mut self, to: HostNumber, message: MachineMessage) {
+        self.hub.send_machine(to, message);
     }
 
     /// Sends a message of a job to a host. It arrives once and in order, also when trunks are renewed on the way. To this host it

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bootstrap::DaemonOptions;
 use crate::facts::HostFacts;
+use crate::machine::standing::MachineMessage;
 use crate::trunks::envelope::CONTENT_BYTES_MAX;
 
 /// A message between two daemons.
@@ -54,6 +55,8 @@ pub(crate) enum DaemonMessage {
     Welcome(Snapshot),
     /// A daemon says something to the user.
     Said(String),
+    /// About the machine, if it is one that stays.
+    Machine(MachineMessage),
     /// The arbiter gives a word.
     Word(Word),
     /// The arbiter has called this incarnation lost.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use landeck_launch::plan::usable_cores;
 use landeck_wire::preamble::PROTOCOL_VERSION;
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +45,8 @@ pub struct HostFacts {
     pub protocol: u16,
     /// The release of the program.
     pub release: String,
+    /// The number of cores that this user's processes may use.
+    pub cores: u16,
     /// The model of the processor.
     pub processor: String,
     /// The path of the program.
@@ -129,6 +132,7 @@ impl HostFacts {
             has_aes: has_aes(&information),
             protocol: PROTOCOL_VERSION,
             release: RELEASE.to_owned(),
+            cores: u16::try_from(usable_cores()).unwrap_or(u16::MAX),
             processor: processor_model(&information),
             path: path.display().to_string(),
         }
@@ -180,8 +184,8 @@ impl fmt::Display for HostFacts {
             [&self.release, &self.processor, &self.path].map(|text| escaped(text));
         write!(
             formatter,
-            "{order};{pointer}.{long}.{other};{long_double};{aes};{};{release};{processor};{path}",
-            self.protocol
+            "{order};{pointer}.{long}.{other};{long_double};{aes};{};{release};{};{processor};{path}",
+            self.protocol, self.cores
         )
     }
 }
@@ -191,7 +195,7 @@ impl FromStr for HostFacts {
 
     fn from_str(text: &str) -> Result<Self, FactsFormError> {
         let parts: Vec<&str> = text.split(';').collect();
-        let &[order, sizes, long_double, aes, protocol, release, processor, path] = &parts[..]
+        let &[order, sizes, long_double, aes, protocol, release, cores, processor, path] = &parts[..]
         else {
             return Err(FactsFormError);
         };
@@ -218,6 +222,7 @@ impl FromStr for HostFacts {
             },
             protocol: protocol.parse().map_err(|_| FactsFormError)?,
             release: text(release)?,
+            cores: cores.parse().map_err(|_| FactsFormError)?,
             processor: text(processor)?,
             path: text(path)?,
         })

@@ -31,6 +31,7 @@ use crate::heartbeats::{HeardBeat, Heartbeats};
 use crate::job_message::JobMessage;
 use crate::lanes::{LaneTools, Lanes, LanesEvent};
 use crate::links::{LinkMeasurer, LinkTools};
+use crate::machine::standing::MachineMessage;
 use crate::membership::members::{Members, MembersEvent};
 use crate::membership::watch::{SilenceWatch, WatchEvent};
 use crate::observers::pictures::{PictureTools, Pictures};
@@ -54,6 +55,8 @@ pub(crate) enum Incoming {
     Message(HostNumber, JobMessage),
     /// A daemon says something to the user; on the arbiter.
     Said(HostNumber, String),
+    /// A message about the machine has come.
+    Machine(HostNumber, MachineMessage),
     /// A word was applied.
     Word(Word),
     /// The arbiter has judged a host. This word is given once the jobs have heard of it: if a job ends by the host's loss,
@@ -133,6 +136,8 @@ pub(crate) struct Hub {
     pub(crate) wake_at: Option<Duration>,
     pub(crate) tokens: JoinTokens,
     pub(crate) facts: HostFacts,
+    /// The cores of each host; for the arbiter.
+    pub(crate) cores: BTreeMap<HostNumber, u16>,
     pair: KeyPair,
     listener: Listener,
     heartbeats: Heartbeats,
@@ -217,6 +222,7 @@ impl Hub {
         let lanes = Lanes::new(place, station.options.is_plain, timing, undelivered);
         let datagrams_token = reactor.token();
         reactor.watch(&datagrams, datagrams_token, EventFlags::IN)?;
+        let facts = HostFacts::here();
         let mut hub = Self {
             reactor,
             clock,
@@ -231,7 +237,8 @@ impl Hub {
             inbox: VecDeque::new(),
             wake_at: None,
             tokens: JoinTokens::default(),
-            facts: HostFacts::here(),
+            cores: BTreeMap::from([(own, facts.cores)]),
+            facts,
             pair,
             listener,
             heartbeats: Heartbeats::new(datagrams, own),
@@ -399,6 +406,14 @@ impl Hub {
         }
         let now = self.now();
         self.trunks.send(&self.reactor, to, class, &message.encode(), now);
+    }
+
+    /// Sends a message about the machine to a daemon. To this host it is delivered in the next turn of the loop.
+    pub(crate) fn send_machine(&mut self, to: HostNumber, message: MachineMessage) {
+        match to == self.own() {
+            true => self.inbox.push_back(Incoming::Machine(to, message)),
+            false => self.send(to, &DaemonMessage::Machine(message)),
+        }
     }
 
     /// Sends a message to another daemon.

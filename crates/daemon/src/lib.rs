@@ -13,6 +13,7 @@
 //! | `lanes`, `relay`, `process_socket` | the connections of processes |
 //! | `links` | what messages between hosts cost |
 //! | `job` | starting and ending the parts of a job |
+//! | `machine` | machines that stay: their callers, and what their founder knows |
 //! | `observers` | what observers see of the other hosts of a job, and of their daemons |
 //! | [`bootstrap`], [`facts`], `join` | how a daemon gets its place |
 
@@ -27,7 +28,9 @@ use ipnet::IpNet;
 use landeck_host::say;
 use landeck_host::signals::CaughtSignals;
 use landeck_joining::inherited;
+use landeck_launch::guardian::server::{self, GuardianServer};
 use landeck_launch::hosts_options::PortRange;
+use landeck_launch::machine::MachineName;
 use landeck_trust::{JoinToken, KeyHash};
 use landeck_wire::word::HostEntry;
 use landeck_wire::{HostIncarnation, HostNumber, MachineId};
@@ -39,7 +42,9 @@ use crate::bootstrap::{Announcement, Assignment, LINE_BYTES_MAX};
 use crate::daemon_message::DaemonMessage;
 use crate::facts::HostFacts;
 use crate::hub::{Hub, Port, Station};
-use crate::job::jobs::{GuardianServer, Jobs};
+use crate::job::jobs::{CALLERS, Jobs};
+use crate::machine::detached::{self, Side};
+use crate::machine::standing::Standing;
 pub use crate::process_socket::process_socket_name;
 
 mod addresses;
@@ -57,6 +62,7 @@ mod job_message;
 mod join;
 mod lanes;
 mod links;
+mod machine;
 mod membership;
 mod observers;
 mod parts;
@@ -78,9 +84,22 @@ pub enum DaemonRole {
         /// The descriptor of the socket to the launcher; `None` means standard input.
         launcher: Option<String>,
     },
+    /// It founds a machine that stays, and is its arbiter.
+    Founder {
+        /// The name of the machine.
+        machine: MachineName,
+        /// The options of the machine.
+        options: bootstrap::DaemonOptions,
+        /// The ports that it may use.
+        ports: Option<PortRange>,
+        /// The networks that it prefers.
+        networks: Vec<IpNet>,
+    },
     /// It was started by a remote shell: it announces itself on its standard output, and gets its place on its standard
     /// input.
     Bootstrap {
+        /// The machine, if it is one that stays.
+        machine: Option<MachineName>,
         /// The name of this host; by default the kernel's.
         name: Option<String>,
         /// Whether the streams belong to the daemons of several hosts. They carry no trunk then.
@@ -126,6 +145,9 @@ pub enum DaemonError {
         /// The kernel's error.
         source: io::Error,
     },
+    /// Callers cannot reach it, since another daemon has that name.
+    #[error("a machine {0} of this user is on this host already: landeck vm stop --machine {0} ends it")]
+    NameTaken(MachineName),
     /// The line with its place is not understood.
     #[error(transparent)]
     Line(#[from] bootstrap::LineError),
@@ -142,8 +164,23 @@ pub enum DaemonError {
 
 /// Runs a daemon to its end. The process must have one thread.
 pub fn run(role: DaemonRole) -> ExitCode {
+    let stays = match &role {
+        DaemonRole::Founder { .. } => true,
+        DaemonRole::Bootstrap { machine, .. } => machine.is_some(),
+        DaemonRole::Arbiter { .. } | DaemonRole::Join { .. } => false,
+    };
+    if stays {
+        match detached::fork() {
+            Ok(Side::Daemon) => {}
+            Ok(Side::Starter(code)) => return code,
+            Err(error) => {
+                say::complain(format_args!("landeckd cannot leave its terminal: {error}"));
+                return ExitCode::FAILURE;
+            }
+        }
+    }
     // Guardians are forked by a process that has neither keys nor sockets.
-    let server = match job::jobs::fork_guardian_server() {
+    let server = match if stays { server::fork_detached() } else { server::fork() } {
         Ok(server) => server,
         Err(error) => {
             say::complain(format_args!("landeckd cannot fork its guardian server: {error}"));
@@ -168,8 +205,16 @@ fn live(role: DaemonRole, server: GuardianServer) -> Result<u8, DaemonError> {
     raise_descriptors();
     let (mut hub, mut jobs) = match role {
         DaemonRole::Arbiter { launcher } => found(server, launcher)?,
-        DaemonRole::Bootstrap { name, shares_streams, ports, networks } => {
-            (assigned(name, shares_streams, ports, &networks)?, Jobs::of_host(server))
+        DaemonRole::Founder { machine, options, ports, networks } => {
+            let standing = standing(machine, true)?;
+            (founded(options, ports, &networks)?, Jobs::of_machine(server, standing))
+        }
+        DaemonRole::Bootstrap { machine: Some(machine), name, ports, networks, .. } => {
+            let hub = assigned(name, None, ports, &networks)?;
+            (hub, Jobs::of_machine(server, standing(machine, false)?))
+        }
+        DaemonRole::Bootstrap { name, shares_streams, ports, networks, .. } => {
+            (assigned(name, Some(shares_streams), ports, &networks)?, Jobs::of_host(server))
         }
         DaemonRole::Join { address, token_file, name, ports, networks } => {
             (joined(address, &token_file, name, ports, &networks)?, Jobs::of_host(server))
@@ -198,20 +243,37 @@ fn found(server: GuardianServer, launcher: Option<String>) -> Result<(Hub, Jobs)
     };
     let (jobs, wanted) =
         Jobs::of_launcher(server, launcher).map_err(system("learn what its launcher wants"))?;
-    let port = Port::open(wanted.ports, &wanted.networks).map_err(no_port(wanted.ports))?;
+    Ok((founded(wanted.options, wanted.ports, &wanted.networks)?, jobs))
+}
+
+/// The arbiter of a new machine.
+fn founded(
+    options: bootstrap::DaemonOptions,
+    ports: Option<PortRange>,
+    networks: &[IpNet],
+) -> Result<Hub, DaemonError> {
+    let system = |attempt| move |source| DaemonError::System { attempt, source };
+    let port = Port::open(ports, networks).map_err(no_port(ports))?;
     let random = || random::number().map_err(system("make random numbers"));
     let (machine, incarnation) = (MachineId(random()?), HostIncarnation(random()?));
     let own = port.entry(HostNumber::ARBITER, incarnation, host_name());
     let arbiter = own.clone();
-    let station = Station { machine, options: wanted.options, own, arbiter };
-    let hub = Hub::new(port, station).map_err(system("begin"))?;
-    Ok((hub, jobs))
+    Hub::new(port, Station { machine, options, own, arbiter }).map_err(system("begin"))
 }
 
-/// Announces this daemon on standard output, and takes its place from standard input.
+/// Listens for the callers of a machine that stays.
+fn standing(machine: MachineName, is_founder: bool) -> Result<Standing, DaemonError> {
+    Standing::begin(machine.clone(), is_founder, CALLERS).map_err(|source| match source.kind() {
+        io::ErrorKind::AddrInUse => DaemonError::NameTaken(machine),
+        _ => DaemonError::System { attempt: "listen for its callers", source },
+    })
+}
+
+/// Announces this daemon on standard output, and takes its place from standard input. `shares_streams` says whether other
+/// hosts have the same streams; `None`: this daemon leaves them.
 fn assigned(
     name: Option<String>,
-    shares_streams: bool,
+    shares_streams: Option<bool>,
     ports: Option<PortRange>,
     networks: &[IpNet],
 ) -> Result<Hub, DaemonError> {
@@ -232,7 +294,7 @@ fn assigned(
     let assignment = loop {
         let assignment: Assignment = read_line(&input)?.parse()?;
         // Lines for other keys are those of other hosts, if they share this input.
-        if assignment.key == announcement.key || !shares_streams {
+        if assignment.key == announcement.key || shares_streams != Some(true) {
             break assignment;
         }
     };
@@ -247,9 +309,11 @@ fn assigned(
     };
     let mut hub =
         Hub::new(port, Station { machine, options, own, arbiter }).map_err(system("begin"))?;
-    let input = own_copy(input.as_fd()).map_err(system("keep its input"))?;
-    let output = own_copy(output.as_fd()).map_err(system("keep its output"))?;
-    hub.keep_streams(input, output, shares_streams).map_err(system("watch its input"))?;
+    if let Some(shares_streams) = shares_streams {
+        let input = own_copy(input.as_fd()).map_err(system("keep its input"))?;
+        let output = own_copy(output.as_fd()).map_err(system("keep its output"))?;
+        hub.keep_streams(input, output, shares_streams).map_err(system("watch its input"))?;
+    }
     Ok(hub)
 }
 

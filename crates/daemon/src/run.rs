@@ -59,6 +59,7 @@ fn deliver(hub: &mut Hub, jobs: &mut impl JobHandler) {
         match incoming {
             Incoming::Message(from, message) => jobs.message(context, from, message),
             Incoming::Said(from, text) => jobs.said(context, from, text),
+            Incoming::Machine(from, message) => jobs.machine(context, from, message),
             Incoming::Word(word) => jobs.word(context, &word),
             Incoming::Verdict(content) => {
                 if let WordContent::HostLost { host, silent_ms, .. } = content {

@@ -19,6 +19,7 @@ use crate::bootstrap::DaemonOptions;
 use crate::context::{Context, JobHandler};
 use crate::hub::{Hub, Port, Station};
 use crate::job_message::{JobContent, JobMessage};
+use crate::machine::standing::MachineMessage;
 use crate::reactor::JOB_TOKENS;
 
 mod lanes;
@@ -81,6 +82,8 @@ impl JobHandler for Reporter {
     fn said(&mut self, _: &mut Context<'_>, _: HostNumber, text: String) {
         let _ = self.seen.send(Seen::Said(text));
     }
+
+    fn machine(&mut self, _: &mut Context<'_>, _: HostNumber, _: MachineMessage) {}
 
     fn word(&mut self, _: &mut Context<'_>, word: &Word) {
         let _ = self.seen.send(Seen::Word(word.clone()));

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use landeck_hostfile::host_list::is_this_host;
 use landeck_wire::HostNumber;
+use serde::{Deserialize, Serialize};
 
 use crate::remote_start::{RemoteStart, STARTS_AT_ONCE, StartProgress, StartTool, StartWay};
 
@@ -70,7 +71,7 @@ pub trait Admission {
 }
 
 /// A daemon that was admitted.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Admitted {
     /// The place of its host among the names.
     pub place: usize,
@@ -81,7 +82,7 @@ pub struct Admitted {
 }
 
 /// The reason why a daemon is not admitted.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AdmissionRefusal {
     /// The place of its host among the names, if it is one of them.
     pub place: Option<usize>,

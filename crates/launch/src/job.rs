@@ -137,7 +137,7 @@ impl Launch {
     fn spec(&self, plan: &LaunchPlan, is_merged: bool) -> Result<JobSpec, LaunchError> {
         let host = |host: &HostRequest| -> Result<HostSpec, LaunchError> {
             let (number, segment) = (HostNumber::NONE, SegmentId(random_number()?));
-            Ok(HostSpec { number, name: host.name.clone(), segment })
+            Ok(HostSpec { number, name: host.name.clone(), segment, seats: Vec::new() })
         };
         let hosts = plan.hosts.iter().map(host).collect::<Result<Vec<HostSpec>, LaunchError>>()?;
         // A job that this host has alone is known by its segment.
@@ -349,6 +349,8 @@ impl<'a> Job<'a> {
 
     fn take_report(&mut self, report: ArbiterReport) {
         match report {
+            // It was waited for before the job began.
+            ArbiterReport::Answered(_) => {}
             ArbiterReport::Said(text) => self.output.say(&text),
             ArbiterReport::Refused { exit_code, texts } => {
                 self.refuse(LaunchError::Refused { exit_code, text: texts.join("\n") });

@@ -9,6 +9,7 @@ pub mod hosts_options;
 pub mod input;
 mod job;
 mod linkage;
+pub mod machine;
 pub mod messages;
 pub mod output;
 mod output_files;

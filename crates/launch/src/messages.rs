@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::events::Happened;
 use crate::hosts_options::PortRange;
+use crate::machine::{MachineAnswer, MachineQuestion};
 use crate::output::Stream;
 use crate::remote_start::StartWay;
 use crate::spec::JobSpec;
@@ -146,7 +147,9 @@ pub struct MachineOptions {
 /// A message of the launcher to its arbiter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToArbiter {
-    /// Start this job. It comes first, and once.
+    /// A question to a machine that stays. Questions come before a job.
+    Ask(MachineQuestion),
+    /// Start this job. It comes once.
     Start(Box<HostsRequest>),
     /// A command for the parts on all hosts, or on one.
     Command {
@@ -160,6 +163,8 @@ pub enum ToArbiter {
 /// A message of the arbiter to its launcher.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ArbiterReport {
+    /// The answer to a question.
+    Answered(MachineAnswer),
     /// A text for the user, such as a token for `landeckd join`.
     Said(String),
     /// The job is impossible, and nothing was started. The texts name their hosts.

@@ -38,7 +38,8 @@ use crate::input::Readers;
 use crate::messages::{LISTED_MAX, PartCommand, PartEvent, PartRefusal, WINDOW_BYTES, Whereabouts};
 use crate::output::{Stream, pipe};
 use crate::plan::{
-    PlannedProgram, binding_text, caches_of, check_directory, placement_here, threads_of,
+    PlannedProgram, binding_text, caches_of, check_directory, placement_here, placement_on_seats,
+    threads_of,
 };
 use crate::program;
 use crate::request::{LaunchError, system};
@@ -166,7 +167,7 @@ fn check_part(spec: &JobSpec, host: HostNumber) -> Result<(), LaunchError> {
     let limits = Limits::of_this_process(&MemoryGroups::of_this_process());
     fit_segment(segment_plan(spec, place, &ranks), limits)?;
     make_room_for_descriptors(processes, u64::from(processes) * 6 + OWN_DESCRIPTORS, "")?;
-    place_ranks(spec, &ranks)?;
+    place_ranks(spec, place, &ranks)?;
     Ok(())
 }
 
@@ -188,10 +189,15 @@ fn own_programs<'a>(spec: &'a JobSpec, ranks: &[u32]) -> Vec<&'a PlannedProgram>
     places.iter().map(|&place| &spec.programs[usize::from(place)]).collect()
 }
 
-fn place_ranks(spec: &JobSpec, ranks: &[u32]) -> Result<CpuPlacement, LaunchError> {
+fn place_ranks(spec: &JobSpec, place: usize, ranks: &[u32]) -> Result<CpuPlacement, LaunchError> {
     let shared = spec.shares_processors.then_some(Reason::Shared);
     let free = shared.or_else(|| threads_of(own_programs(spec, ranks)));
-    Ok(placement_here(ranks.len() as u32, spec.map_by, spec.bind_to, free)?)
+    let (processes, map_by, bind_to) = (ranks.len() as u32, spec.map_by, spec.bind_to);
+    let seats = &spec.hosts[place].seats;
+    Ok(match seats.is_empty() {
+        true => placement_here(processes, map_by, bind_to, free)?,
+        false => placement_on_seats(seats, processes, map_by, bind_to, free)?,
+    })
 }
 
 impl HostPart {
@@ -203,7 +209,10 @@ impl HostPart {
         for program in &mut spec.programs {
             program.environment = program.environment.clone().with_own(std::env::vars_os());
         }
-        let placed = || place_ranks(&spec, &own_ranks(&spec, host)?.1);
+        let placed = || {
+            let (place, ranks) = own_ranks(&spec, host)?;
+            place_ranks(&spec, place, &ranks)
+        };
         placed()
             .and_then(|placement| HostPart::new(spec, host, &placement, OwnStreams::default()))
             .map_err(|error| PartRefusal::from(&error))

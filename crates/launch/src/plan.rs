@@ -209,10 +209,45 @@ pub fn placement_here(
     free: Option<Reason>,
 ) -> Result<CpuPlacement, PlacementError> {
     let usable = CpuSet::of_this_thread().unwrap_or_default();
-    let processors = processors::usable() as usize;
+    placement_within(&usable, processes, map_by, bind_to, free)
+}
+
+/// Places so many processes on these cores of this host, which their job has for itself: no process leaves them.
+///
+/// # Errors
+/// If the processors asked for do not exist.
+pub(crate) fn placement_on_seats(
+    seats: &[u16],
+    processes: u32,
+    map_by: MapBy,
+    bind_to: Option<BindTo>,
+    free: Option<Reason>,
+) -> Result<CpuPlacement, PlacementError> {
+    let usable = CpuSet::of_this_thread().unwrap_or_default();
+    let cores = Topology::read(&usable, &[CpuLevel::Core]).cores;
+    let own: CpuSet =
+        seats.iter().filter_map(|&seat| cores.get(usize::from(seat))).flat_map(CpuSet::iter).collect();
+    if own.is_empty() {
+        return placement_within(&usable, processes, map_by, bind_to, free);
+    }
+    let mut placement = placement_within(&own, processes, map_by, bind_to, free)?;
+    for cpus in &mut placement.cpus {
+        cpus.get_or_insert_with(|| own.clone());
+    }
+    Ok(placement)
+}
+
+fn placement_within(
+    usable: &CpuSet,
+    processes: u32,
+    map_by: MapBy,
+    bind_to: Option<BindTo>,
+    free: Option<Reason>,
+) -> Result<CpuPlacement, PlacementError> {
+    let processors = (processors::usable() as usize).min(usable.count().max(1));
     let request =
         PlacementRequest { processes: processes as usize, map_by, bind_to, processors, free };
-    place(&request, &Topology::read(&usable, &levels_needed(&request)))
+    place(&request, &Topology::read(usable, &levels_needed(&request)))
 }
 
 /// The word for the last-level cache that each process is bound to, in the form of
@@ -221,8 +256,8 @@ pub fn caches_of(placement: &CpuPlacement) -> Vec<u16> {
     placement.cpus.iter().map(|cpus| cpus.as_ref().map_or(0, cache_word)).collect()
 }
 
-/// The default number of processes: one for each core that the job can keep busy.
-fn usable_cores() -> u32 {
+/// The cores of this host that this user's processes can keep busy.
+pub fn usable_cores() -> u32 {
     let usable = CpuSet::of_this_thread().unwrap_or_default();
     let cores = Topology::read(&usable, &[CpuLevel::Core]).cores.len();
     u32::try_from(cores).unwrap_or(u32::MAX).clamp(1, processors::usable())

@@ -63,6 +63,8 @@ pub struct HostSpec {
     pub name: String,
     /// The identity of the job's segment there.
     pub segment: SegmentId,
+    /// The cores that the job has there for itself, by their numbers; none means that it shares them with others.
+    pub seats: Vec<u16>,
 }
 
 /// The place of a rank.
@@ -191,6 +193,7 @@ pub(crate) mod tests {
             number: HostNumber(number),
             name: format!("n{number}"),
             segment: SegmentId(100 + u64::from(number)),
+            seats: Vec::new(),
         };
         let rank = |(program, &host): (u16, &u16)| {
             let before = &hosts[..usize::from(program)];

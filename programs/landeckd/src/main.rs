@@ -9,7 +9,9 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use ipnet::IpNet;
 use landeck_daemon::DaemonRole;
+use landeck_daemon::bootstrap::DaemonOptions;
 use landeck_launch::hosts_options::{PortRange, network};
+use landeck_launch::machine::MachineName;
 
 mod generate;
 
@@ -37,12 +39,29 @@ enum NamedRole {
 enum Action {
     /// Start on this host for an arbiter elsewhere, which a remote shell connects to both standard streams.
     Bootstrap {
+        /// The machine that this host belongs to from now on, until that ends.
+        #[arg(long)]
+        machine: Option<MachineName>,
         /// The name of this host, if it is not the kernel's.
         #[arg(long)]
         name: Option<String>,
         /// The standard streams belong to the daemons of several hosts, as those of srun do.
         #[arg(long)]
         shared: bool,
+        #[command(flatten)]
+        port: PortOptions,
+    },
+    /// Found a machine on this host; for `landeck vm start`.
+    Found {
+        /// The name of the machine.
+        #[arg(long)]
+        machine: MachineName,
+        /// The time after which a silent host is lost, in milliseconds.
+        #[arg(long, value_name = "MS")]
+        host_timeout: u64,
+        /// Messages between hosts are not encrypted.
+        #[arg(long)]
+        plain: bool,
         #[command(flatten)]
         port: PortOptions,
     },
@@ -86,9 +105,14 @@ fn main() -> ExitCode {
     let Arguments { role, launcher_fd, action } = Arguments::parse();
     let role = match (role, action) {
         (Some(NamedRole::Arbiter), None) => DaemonRole::Arbiter { launcher: launcher_fd },
-        (None, Some(Action::Bootstrap { name, shared: shares_streams, port })) => {
+        (None, Some(Action::Bootstrap { machine, name, shared: shares_streams, port })) => {
             let (ports, networks) = (port.port_range, port.network);
-            DaemonRole::Bootstrap { name, shares_streams, ports, networks }
+            DaemonRole::Bootstrap { machine, name, shares_streams, ports, networks }
+        }
+        (None, Some(Action::Found { machine, host_timeout, plain: is_plain, port })) => {
+            let options = DaemonOptions { host_timeout_ms: host_timeout, is_plain };
+            let (ports, networks) = (port.port_range, port.network);
+            DaemonRole::Founder { machine, options, ports, networks }
         }
         (None, Some(Action::Join { address, token_file, name, port })) => {
             let (ports, networks) = (port.port_range, port.network);

@@ -59,6 +59,10 @@ impl Hub {
                 self.inbox.push_back(Incoming::Said(from, text));
                 Vec::new()
             }
+            DaemonMessage::Machine(message) => {
+                self.inbox.push_back(Incoming::Machine(from, message));
+                Vec::new()
+            }
             DaemonMessage::Resend { .. } if is_arbiter => self.members.renewed(from),
             DaemonMessage::Ask(content) if is_arbiter => match incarnation {
                 Some(incarnation) => self.members.asked(from, incarnation, content),
@@ -202,6 +206,7 @@ impl Hub {
         self.facts.admits(&name, facts).map_err(|error| error.to_string())?;
         self.tokens.redeem(now_ns, secret).map_err(|error| error.to_string())?;
         let host = self.admit(name, key, incarnation, addresses);
+        self.cores.insert(host, facts.cores);
         Ok(DaemonMessage::Admitted {
             machine: self.station.machine,
             host,

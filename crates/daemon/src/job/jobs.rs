@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::fd::OwnedFd;
 
-use landeck_launch::guardian::GuardianError;
-use landeck_launch::guardian::server;
-pub(crate) use landeck_launch::guardian::server::GuardianServer;
+use landeck_launch::guardian::server::GuardianServer;
 use landeck_launch::hosts_options::PortRange;
+use landeck_launch::messages::PartCommand;
 use landeck_launch::part::check;
+use landeck_launch::request::GRACE;
 use landeck_launch::spec::JobSpec;
 use landeck_wire::word::{Word, WordContent};
 use landeck_wire::{HostNumber, JobId};
@@ -21,23 +21,19 @@ use crate::job::own_part::OwnPart;
 use crate::job::whole_job::WholeJob;
 use crate::job_message::{JobContent, JobMessage};
 use crate::links::MeasuringSecret;
+use crate::machine::callers::CallersEvent;
+use crate::machine::standing::{MachineMessage, Standing};
 use crate::reactor::JOB_TOKENS;
 
 /// The token of the guardian server, which is ready when that has ended.
 const SERVER: u64 = JOB_TOKENS;
+/// The first token of the callers of a machine that stays.
+pub(crate) const CALLERS: u64 = JOB_TOKENS << 1;
 /// The tokens of jobs that are conducted, and of parts: 2^32 for each, by its number.
 const CONDUCTED: u64 = 1 << 61;
 const PARTS: u64 = 1 << 62;
 /// The exit code of a daemon whose arbiter is gone, or whose guardian server has ended.
 const CUT_OFF: u8 = 1;
-
-/// Forks the process that forks guardians. The daemon has neither keys nor sockets nor threads then.
-///
-/// # Errors
-/// [`GuardianError`].
-pub(crate) fn fork_guardian_server() -> Result<GuardianServer, GuardianError> {
-    server::fork()
-}
 
 /// The jobs of this host.
 #[derive(Debug)]
@@ -49,6 +45,8 @@ pub(crate) struct Jobs {
     measurements: VecDeque<Measurement>,
     /// The number of the next part or conducted job, for its tokens.
     next_number: u64,
+    /// The machine, if it is one that stays.
+    standing: Option<Standing>,
     over: Option<u8>,
     /// A part of this host has come to its end.
     has_ended: bool,
@@ -105,9 +103,15 @@ impl Jobs {
             conducted: BTreeMap::new(),
             measurements: VecDeque::new(),
             next_number: 0,
+            standing: None,
             over: None,
             has_ended: false,
         }
+    }
+
+    /// The jobs of a host of a machine that stays.
+    pub(crate) fn of_machine(server: GuardianServer, standing: Standing) -> Self {
+        Self { standing: Some(standing), ..Self::of_host(server) }
     }
 
     /// The first token of a further part or conducted job.
@@ -152,6 +156,29 @@ impl Jobs {
         self.has_ended |= self.parts.len() < before;
     }
 
+    /// Goes on with the callers of a machine that stays, and forgets jobs that are over.
+    fn go_on_standing(&mut self, context: &mut Context<'_>) {
+        let Some(mut standing) = self.standing.take() else { return };
+        for start in standing.tick(context) {
+            if let CallersEvent::Starts(stream, request) = start {
+                let tokens = self.tokens(CONDUCTED);
+                let whole = WholeJob::new(stream, *request, tokens);
+                self.conducted.insert(whole.job(), whole);
+            }
+        }
+        self.conducted.retain(|job, whole| {
+            let is_over = whole.has_launcher_gone() && whole.leave(context);
+            if is_over {
+                standing.job_over(context, *job);
+            }
+            !is_over
+        });
+        if standing.has_ended(context) {
+            self.over = Some(0);
+        }
+        self.standing = Some(standing);
+    }
+
     fn watch_server(&mut self, context: &mut Context<'_>) {
         if let Some(descriptor) = self.server.descriptor()
             && !std::mem::replace(&mut self.is_server_watched, true)
@@ -159,6 +186,11 @@ impl Jobs {
             // Without this, a killed server is noticed by its guardians alone.
             let _ = context.watch(descriptor, SERVER, EventFlags::IN);
         }
+    }
+
+    /// A host takes no part any more in the jobs that are conducted here.
+    fn lose(&mut self, context: &mut Context<'_>, host: HostNumber, why: &str) {
+        self.conducted.values_mut().for_each(|whole| whole.lose(context, host, why.to_owned()));
     }
 
     /// Carries out an order of a job's conductor for the part on this host.
@@ -179,6 +211,11 @@ impl Jobs {
             _ => {}
         }
     }
+}
+
+/// The reason for the loss of a host, in words.
+fn unanswered(silent_ms: u64) -> String {
+    format!("it has not answered for {:.1} s", silent_ms as f64 / 1e3)
 }
 
 impl JobHandler for Jobs {
@@ -207,6 +244,12 @@ impl JobHandler for Jobs {
         }
     }
 
+    fn machine(&mut self, context: &mut Context<'_>, from: HostNumber, message: MachineMessage) {
+        if let Some(standing) = &mut self.standing {
+            standing.take(context, from, message);
+        }
+    }
+
     fn said(&mut self, context: &mut Context<'_>, from: HostNumber, text: String) {
         for whole in self.conducted.values_mut() {
             whole.said(context, from, &text);
@@ -218,6 +261,17 @@ impl JobHandler for Jobs {
             && let Some(whole) = self.conducted.get_mut(job)
         {
             whole.cut_off(context, cause);
+        }
+        if let WordContent::HostLost { host, silent_ms, .. } = word.content {
+            // A job ends with its launcher, and so with its launcher's host.
+            let its = self.parts.values_mut().filter(|part| part.conductor == host);
+            its.for_each(|part| part.command(PartCommand::End { grace: GRACE }));
+            if context.own_host() != HostNumber::ARBITER {
+                self.lose(context, host, &unanswered(silent_ms));
+            }
+        }
+        if let Some(standing) = &mut self.standing {
+            standing.word(context, word);
         }
     }
 
@@ -232,6 +286,11 @@ impl JobHandler for Jobs {
             CONDUCTED.. => {
                 if let Some(whole) = self.conducted.values_mut().find(|job| job.tokens() == first) {
                     whole.ready(context, token);
+                }
+            }
+            CALLERS.. => {
+                if let Some(standing) = &mut self.standing {
+                    standing.ready(context, token);
                 }
             }
             _ => {
@@ -250,16 +309,19 @@ impl JobHandler for Jobs {
         self.watch_server(context);
         self.settle_parts(context);
         self.pass_links_on(context);
-        for whole in self.conducted.values_mut() {
-            whole.tick(context);
-            if whole.has_launcher_gone() {
-                self.over = Some(0);
-            }
+        self.conducted.values_mut().for_each(|whole| whole.tick(context));
+        let is_made_for_job = self.standing.is_none();
+        if is_made_for_job && self.conducted.values().any(WholeJob::has_launcher_gone) {
+            self.over = Some(0);
         }
+        self.go_on_standing(context);
     }
 
     fn host_up(&mut self, context: &mut Context<'_>, host: HostNumber) {
         self.conducted.values_mut().for_each(|whole| whole.host_up(context, host));
+        if let Some(standing) = &mut self.standing {
+            standing.host_up(context, host);
+        }
     }
 
     fn host_down(&mut self, context: &mut Context<'_>, host: HostNumber, why: String) {
@@ -267,18 +329,17 @@ impl JobHandler for Jobs {
             // Behind the end of the job's part the arbiter is not needed any more.
             let is_cut_off = !self.parts.is_empty() || !self.has_ended;
             self.over = Some(if is_cut_off { CUT_OFF } else { 0 });
+            if let Some(standing) = &self.standing {
+                standing.cut_off(&why);
+            }
         }
-        self.conducted.values_mut().for_each(|whole| whole.lose(context, host, why.clone()));
+        self.lose(context, host, &why);
     }
 
     fn host_lost(&mut self, context: &mut Context<'_>, host: HostNumber, silent_ms: u64) {
         let on_what = context.dependence(host).map(|text| format!(" ({text})"));
-        let why = format!(
-            "it has not answered for {:.1} s{}",
-            silent_ms as f64 / 1e3,
-            on_what.unwrap_or_default()
-        );
-        self.conducted.values_mut().for_each(|whole| whole.lose(context, host, why.clone()));
+        let why = unanswered(silent_ms) + &on_what.unwrap_or_default();
+        self.lose(context, host, &why);
     }
 
     fn is_over(&self) -> Option<u8> {

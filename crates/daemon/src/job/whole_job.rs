@@ -31,6 +31,10 @@ const LAUNCHER: u64 = 0;
 /// The place of the first of the tokens of remote shells: two for each.
 const STARTS: u64 = 2;
 
+/// The exit code and the cause of the end of a job whose launcher has gone.
+const ENDED_WITH_LAUNCHER: u8 = 128 + 9;
+const LAUNCHER_GONE: &str = "its launcher has ended";
+
 /// The whole job.
 #[derive(Debug)]
 pub(crate) struct WholeJob {
@@ -40,8 +44,8 @@ pub(crate) struct WholeJob {
     watched: EventFlags,
     spec: JobSpec,
     phase: Phase,
-    /// The hosts of the launcher's list on their way into the machine.
-    gathering: Gathering,
+    /// The hosts of the launcher's list on their way into the machine; `None` if they were booked in one that stays.
+    gathering: Option<Gathering>,
     refusals: Vec<String>,
     /// The facts that hosts have told about themselves.
     figures: Vec<OwnFigures>,
@@ -91,7 +95,8 @@ impl WholeJob {
             launcher,
             watched: EventFlags::empty(),
             phase: Phase::Connecting,
-            gathering: Gathering::new(request.way, names, tokens + STARTS),
+            gathering: (!request.spec.has_machine())
+                .then(|| Gathering::new(request.way, names, tokens + STARTS)),
             refusals: Vec::new(),
             figures: Vec::new(),
             links: LinkFindings::default(),
@@ -121,14 +126,21 @@ impl WholeJob {
     pub(crate) fn ready(&mut self, context: &mut Context<'_>, token: u64) {
         match token == self.tokens + LAUNCHER {
             true => self.hear_launcher(context),
-            false => self.gathering.ready(context, token),
+            false => {
+                if let Some(gathering) = &mut self.gathering {
+                    gathering.ready(context, token);
+                }
+            }
         }
     }
 
     /// Goes on with what is due, and watches what is waited for.
     pub(crate) fn tick(&mut self, context: &mut Context<'_>) {
         if self.phase == Phase::Connecting {
-            let outcome = self.gathering.go_on(context);
+            let outcome = match &mut self.gathering {
+                Some(gathering) => gathering.go_on(context),
+                None => Some(self.booked(context)),
+            };
             self.pass_said_on();
             match outcome {
                 Some(Ok(numbers)) => self.check(context, &numbers),
@@ -145,15 +157,19 @@ impl WholeJob {
 
     /// A host is connected.
     pub(crate) fn host_up(&mut self, context: &mut Context<'_>, host: HostNumber) {
-        if self.phase == Phase::Connecting {
-            self.gathering.host_up(context, host);
+        if let Some(gathering) = self.gathering.as_mut().filter(|_| self.phase == Phase::Connecting) {
+            gathering.host_up(context, host);
         }
     }
 
     /// A host takes no part any more.
     pub(crate) fn lose(&mut self, context: &mut Context<'_>, host: HostNumber, why: String) {
         match self.phase {
-            Phase::Connecting => self.gathering.lose(host, &why),
+            Phase::Connecting => {
+                if let Some(gathering) = &mut self.gathering {
+                    gathering.lose(host, &why);
+                }
+            }
             Phase::Checking | Phase::Measuring | Phase::Preparing => {
                 if self.awaited.remove(&host) || self.spec.place_of(host).is_some() {
                     self.refusals.push(format!("host {}: {why}", self.name_of(host)));
@@ -313,9 +329,34 @@ impl WholeJob {
     }
 
     fn pass_said_on(&mut self) {
-        for text in self.gathering.take_said() {
+        let said = self.gathering.as_mut().map(Gathering::take_said);
+        for text in said.unwrap_or_default() {
             self.launcher.send(&ArbiterReport::Said(text));
         }
+    }
+
+    /// The hosts that were booked, if all of them still take part.
+    fn booked(&self, context: &Context<'_>) -> Result<Vec<HostNumber>, Vec<String>> {
+        let hosts = &self.spec.hosts;
+        let is_there = |number| context.hosts().any(|entry| entry.host == number);
+        let away = hosts.iter().filter(|host| !is_there(host.number));
+        let away: Vec<String> = away
+            .map(|host| format!("host {}: it takes no part in the machine any more", host.name))
+            .collect();
+        match away.is_empty() {
+            true => Ok(hosts.iter().map(|host| host.number).collect()),
+            false => Err(away),
+        }
+    }
+
+    /// Ends the job, since its launcher has gone. Returns whether it is over.
+    pub(crate) fn leave(&mut self, context: &mut Context<'_>) -> bool {
+        match self.phase {
+            Phase::Running => self.end(context, ENDED_WITH_LAUNCHER, LAUNCHER_GONE.to_owned()),
+            Phase::Checking | Phase::Measuring | Phase::Preparing => self.refuse_job(context),
+            Phase::Connecting | Phase::Refused => {}
+        }
+        self.phase != Phase::Running || self.awaited.is_empty()
     }
 
     /// Has the hosts check their parts: all of them are connected.

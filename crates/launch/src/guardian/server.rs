@@ -42,6 +42,22 @@ pub struct GuardianServer {
 /// # Errors
 /// [`GuardianError`] if this process has several threads, or the kernel refuses a step.
 pub fn fork() -> Result<GuardianServer, GuardianError> {
+    fork_with(release_streams)
+}
+
+/// Forks the server of a daemon that will have no terminal: it keeps none of the standard streams. Otherwise as [`fork`].
+///
+/// # Errors
+/// As [`fork`].
+pub fn fork_detached() -> Result<GuardianServer, GuardianError> {
+    fork_with(|| {
+        release_streams()?;
+        let nothing = File::options().write(true).open("/dev/null")?;
+        Ok(rustix::stdio::dup2_stderr(&nothing)?)
+    })
+}
+
+fn fork_with(release: fn() -> io::Result<()>) -> Result<GuardianServer, GuardianError> {
     let refused = |attempt| move |source: io::Error| GuardianError::System { attempt, source };
     let (ours, theirs) =
         socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
@@ -52,7 +68,7 @@ pub fn fork() -> Result<GuardianServer, GuardianError> {
     match fork_child()? {
         None => {
             drop(ours);
-            serve(theirs)
+            serve(theirs, release)
         }
         Some(pid) => Ok(GuardianServer { socket: Some(ours), pid }),
     }
@@ -141,8 +157,8 @@ fn receive(socket: &OwnedFd, bytes: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd
 }
 
 /// Runs the server in the forked process and never returns.
-fn serve(socket: OwnedFd) -> ! {
-    let life = || Server::new(socket).and_then(Server::run);
+fn serve(socket: OwnedFd, release: fn() -> io::Result<()>) -> ! {
+    let life = || Server::new(socket, release).and_then(Server::run);
     let code = match catch_unwind(AssertUnwindSafe(life)) {
         Ok(Ok(())) => 0,
         Ok(Err(error)) => {
@@ -174,14 +190,14 @@ struct Passed {
 }
 
 impl Server {
-    fn new(socket: OwnedFd) -> io::Result<Self> {
+    fn new(socket: OwnedFd, release: fn() -> io::Result<()>) -> io::Result<Self> {
         // Keys pressed at the terminal must not signal the server.
         rustix::process::setpgid(None, None)?;
         // If the name cannot be set, nothing else changes.
         let _ = rustix::thread::set_name(c"landeck-server");
         process::reset_signals(&process::handled_signals());
         descendants::adopt_orphans()?;
-        release_streams()?;
+        release()?;
         Ok(Self { socket, deaths: child_signals()?, guardians: Vec::new() })
     }
 

@@ -1,0 +1,165 @@
+//! The launchers and commands of this host that call the daemon of a machine.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use landeck_host::message_stream::MessageStream;
+use landeck_joining::address::Address;
+use landeck_joining::peer;
+use landeck_launch::machine::{MachineAnswer, MachineQuestion};
+use landeck_launch::messages::{ArbiterReport, HostsRequest, ToArbiter};
+use landeck_wire::JobId;
+use rustix::event::epoll::EventFlags;
+use rustix::net::{SocketFlags, accept_with};
+
+use crate::context::Context;
+
+/// The callers that are served at the same time.
+const CALLERS_MAX: usize = 256;
+
+/// The stream to a launcher or a command.
+pub(crate) type CallerStream = MessageStream<ToArbiter, ArbiterReport>;
+
+/// Something that a caller wants.
+#[derive(Debug)]
+pub(crate) enum CallersEvent {
+    /// It asks.
+    Asks {
+        /// The caller.
+        caller: u64,
+        /// The question.
+        question: MachineQuestion,
+    },
+    /// It starts a job, and is its launcher from now on.
+    Starts(CallerStream, Box<HostsRequest>),
+    /// It has booked processors for a job, and has gone without starting it.
+    HasGone(JobId),
+}
+
+/// The callers of a daemon.
+#[derive(Debug)]
+pub(crate) struct Callers {
+    listener: OwnedFd,
+    /// The token of the listener; those of callers follow.
+    tokens: u64,
+    next: u64,
+    is_watched: bool,
+    callers: BTreeMap<u64, Caller>,
+    events: Vec<CallersEvent>,
+}
+
+#[derive(Debug)]
+struct Caller {
+    stream: CallerStream,
+    waits_for_room: bool,
+    booked: Option<JobId>,
+}
+
+impl Callers {
+    /// Listens for callers. Their descriptors get the tokens from this one on.
+    ///
+    /// # Errors
+    /// The kernel's error: another daemon may listen there.
+    pub(crate) fn listen(address: &Address, tokens: u64) -> io::Result<Self> {
+        let listener = address.listen_for_streams()?;
+        let (next, is_watched) = (1, false);
+        Ok(Self {
+            listener,
+            tokens,
+            next,
+            is_watched,
+            callers: BTreeMap::new(),
+            events: Vec::new(),
+        })
+    }
+
+    /// Takes what callers want.
+    pub(crate) fn take_events(&mut self) -> Vec<CallersEvent> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// Watches the socket at which callers come.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub(crate) fn watch(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        if !std::mem::replace(&mut self.is_watched, true) {
+            context.watch(self.listener.as_fd(), self.tokens, EventFlags::IN)?;
+        }
+        Ok(())
+    }
+
+    /// Goes on with a descriptor that is ready.
+    pub(crate) fn ready(&mut self, context: &mut Context<'_>, token: u64) {
+        if token == self.tokens {
+            return self.accept(context);
+        }
+        let number = token - self.tokens;
+        let Some(caller) = self.callers.get_mut(&number) else { return };
+        caller.stream.flush();
+        caller.stream.read();
+        while let Some(message) = caller.stream.take_next() {
+            match message {
+                ToArbiter::Ask(question) => {
+                    if let MachineQuestion::Book { job, .. } = &question {
+                        caller.booked = Some(*job);
+                    }
+                    self.events.push(CallersEvent::Asks { caller: number, question });
+                }
+                ToArbiter::Start(request) => return self.hand_over(context, number, request),
+                // There is no job that it commands.
+                ToArbiter::Command { .. } => {}
+            }
+        }
+        self.settle(context, number);
+    }
+
+    /// Answers a caller, which may have gone.
+    pub(crate) fn answer(&mut self, context: &mut Context<'_>, caller: u64, answer: MachineAnswer) {
+        if let Some(known) = self.callers.get_mut(&caller) {
+            known.stream.send(&ArbiterReport::Answered(answer));
+            self.settle(context, caller);
+        }
+    }
+
+    fn accept(&mut self, context: &mut Context<'_>) {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let Ok(socket) = accept_with(&self.listener, flags) else { return };
+        let own = rustix::process::geteuid().as_raw();
+        let is_own = peer::credentials(&socket).is_ok_and(|(user, _)| user == own);
+        if !is_own || self.callers.len() >= CALLERS_MAX {
+            return;
+        }
+        let Ok(stream) = CallerStream::new(socket) else { return };
+        let number = self.next;
+        self.next += 1;
+        if context.watch(stream.descriptor(), self.tokens + number, EventFlags::IN).is_ok() {
+            self.callers.insert(number, Caller { stream, waits_for_room: false, booked: None });
+        }
+    }
+
+    /// Makes a caller the launcher of a job.
+    fn hand_over(&mut self, context: &mut Context<'_>, number: u64, request: Box<HostsRequest>) {
+        if let Some(caller) = self.callers.remove(&number) {
+            // It was watched, so this can fail only if it is closed already.
+            let _ = context.unwatch(caller.stream.descriptor());
+            self.events.push(CallersEvent::Starts(caller.stream, request));
+        }
+    }
+
+    /// Forgets a caller that has gone, and waits for room if there is none for its answers.
+    fn settle(&mut self, context: &mut Context<'_>, number: u64) {
+        let Some(caller) = self.callers.get_mut(&number) else { return };
+        let waits = caller.stream.has_unsent();
+        let room = if waits { EventFlags::OUT } else { EventFlags::empty() };
+        let (descriptor, token) = (caller.stream.descriptor(), self.tokens + number);
+        let is_watched = std::mem::replace(&mut caller.waits_for_room, waits) == waits
+            || context.rewatch(descriptor, token, EventFlags::IN | room).is_ok();
+        if caller.stream.has_ended() || !is_watched {
+            // Its socket is closed with it, which ends the watch.
+            let booked = self.callers.remove(&number).and_then(|caller| caller.booked);
+            self.events.extend(booked.map(CallersEvent::HasGone));
+        }
+    }
+}

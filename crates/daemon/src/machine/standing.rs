@@ -1,0 +1,170 @@
+//! The side of a daemon that belongs to a machine that stays.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use landeck_host::say;
+use landeck_launch::machine::{MachineAnswer, MachineName, MachineQuestion};
+use landeck_wire::word::Word;
+use landeck_wire::{ControlMessage, HostNumber, JobId};
+use serde::{Deserialize, Serialize};
+
+use crate::context::Context;
+use crate::machine::callers::{Callers, CallersEvent};
+use crate::machine::detached;
+use crate::machine::founder::Founder;
+use crate::trunks::envelope::CONTENT_BYTES_MAX;
+
+/// A message between a daemon and the founder's about their machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum MachineMessage {
+    /// A caller of the sender's host asks.
+    Asked {
+        /// The number of the request, which is repeated with its answer.
+        request: u64,
+        /// The question.
+        question: MachineQuestion,
+    },
+    /// The founder answers.
+    Answered {
+        /// The request.
+        request: u64,
+        /// The answer.
+        answer: MachineAnswer,
+    },
+    /// A job that the sender has conducted is over, or was never started.
+    JobOver(JobId),
+}
+
+impl ControlMessage for MachineMessage {
+    const NAME: &'static str = "a message about the machine";
+    const BYTES_MAX: usize = CONTENT_BYTES_MAX;
+}
+
+/// What a daemon has of its machine.
+#[derive(Debug)]
+pub(crate) struct Standing {
+    callers: Callers,
+    /// The questions that the founder was asked, with their callers.
+    asked: BTreeMap<u64, u64>,
+    last_request: u64,
+    founder: Option<Founder>,
+    is_ready: bool,
+}
+
+impl Standing {
+    /// Listens for the callers of a machine on this host, with tokens from this one on. `is_founder` says whether this host
+    /// has founded it.
+    ///
+    /// # Errors
+    /// The kernel's error: a machine with this name may be there.
+    pub(crate) fn begin(name: MachineName, is_founder: bool, tokens: u64) -> io::Result<Self> {
+        Ok(Self {
+            callers: Callers::listen(&name.address(), tokens)?,
+            asked: BTreeMap::new(),
+            last_request: 0,
+            founder: is_founder.then(|| Founder::new(name)),
+            is_ready: false,
+        })
+    }
+
+    /// Goes on with a descriptor that is ready.
+    pub(crate) fn ready(&mut self, context: &mut Context<'_>, token: u64) {
+        self.callers.ready(context, token);
+    }
+
+    /// Goes on with what callers want. Returns the jobs that launchers start.
+    pub(crate) fn tick(&mut self, context: &mut Context<'_>) -> Vec<CallersEvent> {
+        if let Err(error) = self.callers.watch(context) {
+            say::complain(format_args!("landeckd cannot watch for its callers: {error}"));
+        }
+        if self.founder.is_some() && !self.is_ready {
+            self.host_up(context, context.own_host());
+        }
+        let mut starts = Vec::new();
+        for event in self.callers.take_events() {
+            match event {
+                CallersEvent::Asks { caller, question } => self.ask(context, caller, question),
+                CallersEvent::HasGone(job) => self.job_over(context, job),
+                CallersEvent::Starts(..) => starts.push(event),
+            }
+        }
+        starts
+    }
+
+    /// Tells the founder that a job is over.
+    pub(crate) fn job_over(&mut self, context: &mut Context<'_>, job: JobId) {
+        match &mut self.founder {
+            Some(founder) => founder.job_over(job),
+            None => context.send_machine(HostNumber::ARBITER, MachineMessage::JobOver(job)),
+        }
+    }
+
+    /// Takes a message of another daemon.
+    pub(crate) fn take(
+        &mut self,
+        context: &mut Context<'_>,
+        from: HostNumber,
+        message: MachineMessage,
+    ) {
+        match (message, &mut self.founder) {
+            (MachineMessage::Asked { request, question }, Some(founder)) => {
+                let answer = founder.answer(context, from, question);
+                context.send_machine(from, MachineMessage::Answered { request, answer });
+            }
+            (MachineMessage::JobOver(job), Some(founder)) => founder.job_over(job),
+            (MachineMessage::Answered { request, answer }, None) => {
+                if let Some(caller) = self.asked.remove(&request) {
+                    self.callers.answer(context, caller, answer);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A host is connected.
+    pub(crate) fn host_up(&mut self, context: &Context<'_>, host: HostNumber) {
+        if let Some(founder) = &mut self.founder {
+            founder.host_up(context, host);
+        }
+        if !std::mem::replace(&mut self.is_ready, true)
+            && let Err(error) = detached::is_ready()
+        {
+            say::complain(format_args!("landeckd cannot leave its terminal: {error}"));
+        }
+    }
+
+    /// The founder is not reached any more. Before this daemon was ready, its starter learns that.
+    pub(crate) fn cut_off(&self, why: &str) {
+        if !self.is_ready {
+            say::complain(format_args!("landeckd has no connection to the founding host: {why}"));
+        }
+    }
+
+    /// A word was applied.
+    pub(crate) fn word(&mut self, context: &Context<'_>, word: &Word) {
+        if let Some(founder) = &mut self.founder {
+            founder.word(context, word);
+        }
+    }
+
+    /// Whether the machine has come to its end; for the founder.
+    pub(crate) fn has_ended(&self, context: &Context<'_>) -> bool {
+        self.founder.as_ref().is_some_and(|founder| founder.has_ended(context.now()))
+    }
+
+    fn ask(&mut self, context: &mut Context<'_>, caller: u64, question: MachineQuestion) {
+        match &mut self.founder {
+            Some(founder) => {
+                let answer = founder.answer(context, context.own_host(), question);
+                self.callers.answer(context, caller, answer);
+            }
+            None => {
+                self.last_request += 1;
+                self.asked.insert(self.last_request, caller);
+                let asked = MachineMessage::Asked { request: self.last_request, question };
+                context.send_machine(HostNumber::ARBITER, asked);
+            }
+        }
+    }
+}
