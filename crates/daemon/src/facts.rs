@@ -195,7 +195,8 @@ impl FromStr for HostFacts {
 
     fn from_str(text: &str) -> Result<Self, FactsFormError> {
         let parts: Vec<&str> = text.split(';').collect();
-        let &[order, sizes, long_double, aes, protocol, release, cores, processor, path] = &parts[..]
+        let &[order, sizes, long_double, aes, protocol, release, cores, processor, path] =
+            &parts[..]
         else {
             return Err(FactsFormError);
         };

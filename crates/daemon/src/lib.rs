@@ -146,7 +146,9 @@ pub enum DaemonError {
         source: io::Error,
     },
     /// Callers cannot reach it, since another daemon has that name.
-    #[error("a machine {0} of this user is on this host already: landeck vm stop --machine {0} ends it")]
+    #[error(
+        "a machine {0} of this user is on this host already: landeck vm stop --machine {0} ends it"
+    )]
     NameTaken(MachineName),
     /// The line with its place is not understood.
     #[error(transparent)]

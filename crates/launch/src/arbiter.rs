@@ -1,4 +1,4 @@
-//! The arbiter of a job on several hosts, as the launcher has it: a daemon of its own, and the stream to it.
+//! The daemon that conducts a job on several hosts, as the launcher has it: one of its own, or that of a machine that stays.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
@@ -14,7 +14,8 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::hosts_options::{HostStart, HostsOptions};
-use crate::messages::{ArbiterReport, HostsRequest, MachineOptions, ToArbiter};
+use crate::machine::MachineCall;
+use crate::messages::{ArbiterReport, HostsRequest, MachineOptions, NewMachine, ToArbiter};
 use crate::remote_start::{StartTool, StartWay, find_daemon};
 use crate::request::{LaunchError, system};
 use crate::spec::JobSpec;
@@ -26,7 +27,8 @@ const END_TIME: Duration = Duration::from_secs(5);
 /// The arbiter of a job.
 pub(crate) struct Arbiter {
     stream: MessageStream<ArbiterReport, ToArbiter>,
-    process: Child,
+    /// The daemon that was started for the job; that of a machine that stays is no child of the launcher.
+    process: Option<Child>,
     watched: EventFlags,
 }
 
@@ -36,9 +38,16 @@ impl Arbiter {
         let way = way_of(asked)?;
         let (socket, process) = start_arbiter(&way.daemon)?;
         let mut stream = MessageStream::new(socket).map_err(system("talk to the arbiter"))?;
-        let options = options_of(asked);
-        stream.send(&ToArbiter::Start(Box::new(HostsRequest { spec, way, options })));
-        Ok(Self { stream, process, watched: EventFlags::empty() })
+        let machine = Some(NewMachine { way, options: options_of(asked) });
+        stream.send(&ToArbiter::Start(Box::new(HostsRequest { spec, machine })));
+        Ok(Self { stream, process: Some(process), watched: EventFlags::empty() })
+    }
+
+    /// Asks the daemon of a machine that stays for a job, whose hosts were booked in this conversation.
+    pub(crate) fn of_machine(call: MachineCall, spec: JobSpec) -> Self {
+        let mut stream = call.into_stream();
+        stream.send(&ToArbiter::Start(Box::new(HostsRequest { spec, machine: None })));
+        Self { stream, process: None, watched: EventFlags::empty() }
     }
 
     pub(crate) fn send(&mut self, message: &ToArbiter) {
@@ -81,8 +90,9 @@ impl Arbiter {
 
     /// Waits for the arbiter to end, which it does when the conversation ends.
     pub(crate) fn end(self) {
-        let Self { stream, mut process, .. } = self;
+        let Self { stream, process, .. } = self;
         drop(stream);
+        let Some(mut process) = process else { return };
         let descriptor = pidfd_open(Pid::from_child(&process), PidfdFlags::empty());
         let has_ended = descriptor.is_ok_and(|descriptor| {
             let time = Timespec::try_from(END_TIME).ok();
@@ -97,7 +107,7 @@ impl Arbiter {
 }
 
 /// How the daemons of other hosts are started.
-fn way_of(asked: &HostsOptions) -> Result<StartWay, LaunchError> {
+pub(crate) fn way_of(asked: &HostsOptions) -> Result<StartWay, LaunchError> {
     let own = std::env::current_exe().ok();
     let folder = own.and_then(|own| own.parent().map(PathBuf::from));
     let daemon = find_daemon().ok_or(LaunchError::NoDaemon { folder })?;

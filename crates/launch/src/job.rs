@@ -6,6 +6,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,12 +17,15 @@ use landeck_host::signals::{self, CaughtSignals, Reaction, SignalConduct};
 use landeck_host::start_signals;
 use landeck_hostfile::{HostRequest, RankPlace};
 use landeck_joining::address::{Address, is_listened_to};
+use landeck_protocols::hosts::BookingWish;
 use landeck_wire::{HostNumber, JobId, SegmentId};
 use rustix::event::epoll::EventFlags;
 
 use crate::arbiter::Arbiter;
 use crate::events::Happened;
+use crate::hosts_options::HostsOptions;
 use crate::input::{InputTo, Origin};
+use crate::machine::{BookedHost, MachineCall};
 use crate::messages::{ArbiterReport, PartCommand, PartEvent, Whereabouts};
 use crate::output::{JobOutput, Stream};
 use crate::output_files::{make_directory, open_output_file};
@@ -30,7 +34,7 @@ use crate::parts::{PARTS, Parts};
 use crate::plan::{LaunchPlan, PartsWay, PlannedProgram};
 use crate::record::Record;
 use crate::request::{
-    Explanation, LAUNCHER_FAILED, Launch, LaunchError, ServeGroups, TIMED_OUT, system,
+    Explanation, LAUNCHER_FAILED, Launch, LaunchError, MachineWish, ServeGroups, TIMED_OUT, system,
 };
 use crate::spec::{HostSpec, JobSpec, RankSpec};
 use crate::watch::Watch;
@@ -55,6 +59,35 @@ impl Launch {
     /// If no such job is possible; nothing was started in that case. A process that cannot be started is part of the
     /// job's end. If this process can start no thread to serve groups, or watch no descriptor, the processes were ended.
     pub fn run(&self) -> Result<u8, LaunchError> {
+        match &self.machine {
+            Some(wish) => self.run_in_machine(wish),
+            None => self.run_on(None),
+        }
+    }
+
+    /// Books hosts in a machine that stays, and runs the job there.
+    fn run_in_machine(&self, wish: &MachineWish) -> Result<u8, LaunchError> {
+        let mut call = MachineCall::begin(wish.name.clone())?;
+        let job = JobId(random_number()?);
+        let numbers = self.programs.iter().map(|program| program.processes);
+        let processes = match self.programs.as_slice() {
+            [only] => only.processes,
+            _ => Some(numbers.map(|number| number.unwrap_or(1)).sum()),
+        };
+        let name = self.job_name();
+        let booking = BookingWish { processes, is_exclusive: wish.is_exclusive };
+        let hosts = call.book(job, name, booking)?.map_err(|text| {
+            let text = format!("{text}. The job was not started");
+            LaunchError::Refused { exit_code: LAUNCHER_FAILED, text }
+        })?;
+        let list = hosts.iter().map(|host| HostRequest::new(host.name.clone(), host.processes));
+        let options = HostsOptions { map_by: wish.map_by, ..HostsOptions::new(list.collect()) };
+        let launch = Launch { hosts: Some(options), ..self.clone() };
+        launch.run_on(Some(BookedJob { call, job, hosts }))
+    }
+
+    /// Runs the job on its hosts, which may be booked.
+    fn run_on(&self, booked: Option<BookedJob>) -> Result<u8, LaunchError> {
         let plan = LaunchPlan::new(self)?;
         let processes = plan.processes();
         if let InputTo::Rank(rank) = self.stdin
@@ -73,11 +106,17 @@ impl Launch {
         let (stdout, stderr) = own_streams().map_err(system("use its own standard output"))?;
         let output = JobOutput::new(processes as usize, stdout, stderr);
         self.make_room(&plan, &output)?;
-        let spec = self.spec(&plan, output.is_merged())?;
+        let mut spec = self.spec(&plan, output.is_merged())?;
         match &plan.way {
             PartsWay::Here(placement) => self.run_here(&plan, placement, output, spec),
             PartsWay::Daemons(options) => {
-                let parts = Parts::Arbiter(Arbiter::start(spec, options)?);
+                let parts = Parts::Arbiter(match booked {
+                    None => Arbiter::start(spec, options)?,
+                    Some(BookedJob { call, job, hosts }) => {
+                        spec.book(job, &hosts);
+                        Arbiter::of_machine(call, spec)
+                    }
+                });
                 Job::new(self, &plan.programs, parts, output, self.stdin != InputTo::None)?.run()
             }
         }
@@ -155,7 +194,7 @@ impl Launch {
         };
         Ok(JobSpec {
             job: JobId(job),
-            name: self.name_of(&plan.programs),
+            name: self.job_name(),
             programs: plan.programs.clone(),
             ranks: plan.places.places().iter().zip(program_of).map(rank).collect(),
             hosts,
@@ -177,11 +216,19 @@ impl Launch {
     }
 
     /// The name of the job: that of its first program's file, if the user gave none.
-    fn name_of(&self, programs: &[PlannedProgram]) -> String {
-        let file = programs.first().and_then(|program| program.file.file_name());
+    fn job_name(&self) -> String {
+        let file = self.programs.first().and_then(|program| Path::new(&program.name).file_name());
         let usual = || file.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         self.name.clone().unwrap_or_else(usual)
     }
+}
+
+/// A job whose hosts are booked in a machine that stays.
+struct BookedJob {
+    /// The conversation in which they were booked.
+    call: MachineCall,
+    job: JobId,
+    hosts: Vec<BookedHost>,
 }
 
 /// The launcher's view of one host.

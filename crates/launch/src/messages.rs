@@ -123,11 +123,18 @@ pub struct PartRefusal {
 /// A job as the launcher asks its arbiter for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostsRequest {
-    /// The job. Its hosts have no numbers yet.
+    /// The job. Its hosts have no numbers yet, if a machine is made for it.
     pub spec: JobSpec,
+    /// The machine that is made for the job; `None`: its hosts are booked in one that stays.
+    pub machine: Option<NewMachine>,
+}
+
+/// A machine to be made for a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewMachine {
     /// How daemons on other hosts are started.
     pub way: StartWay,
-    /// The options of the machine that is made for the job.
+    /// The options of the machine.
     pub options: MachineOptions,
 }
 

@@ -225,8 +225,11 @@ pub(crate) fn placement_on_seats(
 ) -> Result<CpuPlacement, PlacementError> {
     let usable = CpuSet::of_this_thread().unwrap_or_default();
     let cores = Topology::read(&usable, &[CpuLevel::Core]).cores;
-    let own: CpuSet =
-        seats.iter().filter_map(|&seat| cores.get(usize::from(seat))).flat_map(CpuSet::iter).collect();
+    let own: CpuSet = seats
+        .iter()
+        .filter_map(|&seat| cores.get(usize::from(seat)))
+        .flat_map(CpuSet::iter)
+        .collect();
     if own.is_empty() {
         return placement_within(&usable, processes, map_by, bind_to, free);
     }

@@ -9,13 +9,14 @@ use landeck_host::budget::BudgetError;
 use landeck_host::environment::Export;
 use landeck_host::placement::{BindTo, MapBy, PlacementError};
 use landeck_host::say::SayError;
-use landeck_hostfile::HostPlacementError;
+use landeck_hostfile::{HostPlacementError, RanksBy};
 use landeck_memory::SegmentError;
 use landeck_memory::plan::SETTINGS_WORDS;
 
 use crate::guardian::{GuardianError, OnFailure};
 use crate::hosts_options::HostsOptions;
 use crate::input::InputTo;
+use crate::machine::{MachineError, MachineName};
 use crate::output::LineTag;
 use crate::program::ProgramError;
 
@@ -65,8 +66,21 @@ pub struct Launch {
     pub settings: [u64; SETTINGS_WORDS],
     /// The hosts of the job; `None` is this host alone.
     pub hosts: Option<HostsOptions>,
+    /// The machine that stays in which hosts are booked for the job.
+    pub machine: Option<MachineWish>,
     /// The function of a launcher's thread that serves named groups, if it is to.
     pub serves_groups: Option<ServeGroups>,
+}
+
+/// A wish for hosts of a machine that stays.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MachineWish {
+    /// The machine.
+    pub name: MachineName,
+    /// The order of ranks over hosts.
+    pub map_by: RanksBy,
+    /// Whether no other job may use the hosts.
+    pub is_exclusive: bool,
 }
 
 /// Serves the named groups of the job with this identity until its end; fails with the reason why it cannot.
@@ -168,6 +182,12 @@ pub enum LaunchError {
         /// The folder of the launcher, if the system tells it.
         folder: Option<PathBuf>,
     },
+    /// The machine does not answer.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+    /// The founder's daemon has not begun.
+    #[error("the machine was not started; the message of its daemon (landeckd) stands above")]
+    MachineNotFounded,
     /// Hosts cannot take part in the job.
     #[error("{text}")]
     Refused {
@@ -260,6 +280,7 @@ impl Launch {
             summary: false,
             settings: [0; SETTINGS_WORDS],
             hosts: None,
+            machine: None,
             serves_groups: None,
         }
     }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::guardian::OnFailure;
 use crate::input::InputTo;
+use crate::machine::BookedHost;
 use crate::plan::PlannedProgram;
 
 /// A job on several hosts.
@@ -88,6 +89,16 @@ pub struct HostLink {
 }
 
 impl JobSpec {
+    /// Gives the hosts of the list what was booked for them in a machine that stays.
+    pub fn book(&mut self, job: JobId, booked: &[BookedHost]) {
+        self.job = job;
+        for host in &mut self.hosts {
+            if let Some(its) = booked.iter().find(|booked| booked.name == host.name) {
+                (host.number, host.seats) = (its.number, its.seats.clone());
+            }
+        }
+    }
+
     /// Gives each host of the list its number in the machine. Two names of one host become one host, whose slots add
     /// up.
     pub fn settle(&mut self, numbers: &[HostNumber]) {

@@ -15,6 +15,7 @@ use crate::tune::hosts::TunedHosts;
 use crate::tune::measure::Subject;
 use crate::usage;
 use crate::values::{TagWith, setting, time, whole};
+use crate::vm::VmArguments;
 use crate::wishes::Wishes;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -70,6 +71,8 @@ pub(crate) enum Command {
     Group(GroupArguments),
     /// Simulate an operation on a modelled platform.
     Simulate(Box<SimulateArguments>),
+    /// Start, show and stop machines.
+    Vm(Box<VmArguments>),
     /// Measure Landeck.
     Bench(BenchArguments),
     /// Write man pages or completions.
@@ -152,6 +155,7 @@ pub(crate) fn parse(line: Vec<OsString>) -> Result<Command, Usage> {
         CliCommand::Why(why) => Ok(Command::Why(why)),
         CliCommand::Group(group) => Ok(Command::Group(group)),
         CliCommand::Simulate(simulate) => Ok(Command::Simulate(simulate)),
+        CliCommand::Vm(vm) => Ok(Command::Vm(vm)),
         CliCommand::Bench(bench) => Ok(Command::Bench(bench)),
         CliCommand::Generate { what, directory } => Ok(Command::Generate { what, directory }),
     }
@@ -173,6 +177,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum CliCommand {
     Run(Box<RunArguments>),
+    Vm(Box<VmArguments>),
     Ps(PsArguments),
     Top(TopArguments),
     Why(WhyArguments),

@@ -17,7 +17,8 @@ use landeck_hostfile::{
 use landeck_launch::hosts_options::{
     self, HOST_TIMEOUT, HOST_TIMEOUT_RANGE, HostStart, HostsOptions, PortRange,
 };
-use landeck_launch::request::{LAUNCHER_FAILED, Launch};
+use landeck_launch::machine::{self, MachineError, MachineName};
+use landeck_launch::request::{LAUNCHER_FAILED, Launch, MachineWish};
 use landeck_wire::way::PathWish;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -78,6 +79,51 @@ pub(crate) struct HostsArguments {
     /// With by-hand, start landeckd join on each host [default: slurm on hosts of a Slurm allocation, else ssh].
     #[arg(long, value_name = "HOW", value_enum, hide_possible_values = true, help_heading = HOSTS)]
     start: Option<StartHow>,
+    #[command(flatten)]
+    pub(crate) reach: ReachArguments,
+    /// Run in this machine, which landeck vm has started [default: the one that this host is in; also LANDECK_MACHINE]
+    #[arg(
+        long,
+        value_name = "NAME",
+        conflicts_with_all = ["hosts", "hostfile", "ppn"],
+        help_heading = HOSTS
+    )]
+    machine: Option<String>,
+    /// Run on this host alone, also where it is in a machine
+    #[arg(long, conflicts_with = "machine", help_heading = HOSTS)]
+    no_machine: bool,
+    /// Use hosts of the machine that no other job uses, and let no other job come there
+    #[arg(long, conflicts_with = "no_machine", help_heading = HOSTS)]
+    exclusive: bool,
+    /// The path of messages between hosts: auto, lane, relay.
+    ///
+    /// A lane is a connection of two processes; the relay is the daemon of the receiver's host. Auto takes lanes, and the
+    /// relay where there can be none. Also LANDECK_PATH [default: auto]
+    #[arg(
+        long,
+        value_name = "PATH",
+        value_parser = PossibleValuesParser::new(PathWish::NAMES),
+        hide_possible_values = true,
+        help_heading = HOSTS
+    )]
+    pub(crate) path: Option<String>,
+    /// The pace of many-to-one steps between hosts: none, fixed:K, calibrated, credit, tokens.
+    ///
+    /// None lets all members send at once, fixed:K only K of them, calibrated the number that the first steps show to be
+    /// best. With credit the receiver grants parts, of which at most 128 KiB are on their way, or up to 8 MiB where more
+    /// than 1 Gb/s arrive and nothing is lost; with credit:BYTES at most so many bytes. With tokens all messages need
+    /// fixed buffers of 16 KiB at the receiver (tokens:segmentation), or ask for room (tokens:reservation), as their size
+    /// says. Also LANDECK_INCAST [default: credit]
+    #[arg(long, value_name = "PACE", value_parser = setting(settings::INCAST), help_heading = HOSTS)]
+    pub(crate) incast: Option<String>,
+    /// Start one process on one host if nothing says how many, as mpiexec does.
+    #[arg(long, hide = true)]
+    one_by_default: bool,
+}
+
+/// How other hosts are reached.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ReachArguments {
     /// The command that reaches another host, with its options [default: ssh]
     #[arg(long, value_name = "COMMAND", value_parser = command_words, overrides_with = "rsh", help_heading = HOSTS)]
     rsh: Option<RshWords>,
@@ -109,30 +155,21 @@ pub(crate) struct HostsArguments {
     /// Do not encrypt messages between hosts
     #[arg(long, help_heading = HOSTS)]
     plain: bool,
-    /// The path of messages between hosts: auto, lane, relay.
-    ///
-    /// A lane is a connection of two processes; the relay is the daemon of the receiver's host. Auto takes lanes, and the
-    /// relay where there can be none. Also LANDECK_PATH [default: auto]
-    #[arg(
-        long,
-        value_name = "PATH",
-        value_parser = PossibleValuesParser::new(PathWish::NAMES),
-        hide_possible_values = true,
-        help_heading = HOSTS
-    )]
-    pub(crate) path: Option<String>,
-    /// The pace of many-to-one steps between hosts: none, fixed:K, calibrated, credit, tokens.
-    ///
-    /// None lets all members send at once, fixed:K only K of them, calibrated the number that the first steps show to be
-    /// best. With credit the receiver grants parts, of which at most 128 KiB are on their way, or up to 8 MiB where more
-    /// than 1 Gb/s arrive and nothing is lost; with credit:BYTES at most so many bytes. With tokens all messages need
-    /// fixed buffers of 16 KiB at the receiver (tokens:segmentation), or ask for room (tokens:reservation), as their size
-    /// says. Also LANDECK_INCAST [default: credit]
-    #[arg(long, value_name = "PACE", value_parser = setting(settings::INCAST), help_heading = HOSTS)]
-    pub(crate) incast: Option<String>,
-    /// Start one process on one host if nothing says how many, as mpiexec does.
-    #[arg(long, hide = true)]
-    one_by_default: bool,
+}
+
+impl ReachArguments {
+    /// Writes these wishes into options.
+    pub(crate) fn apply(&self, options: HostsOptions) -> HostsOptions {
+        HostsOptions {
+            rsh: self.rsh.clone().map_or(options.rsh, |words| words.0),
+            remote_prefix: self.remote_prefix.clone(),
+            host_timeout: self.host_timeout.unwrap_or(HOST_TIMEOUT),
+            ports: self.port_range,
+            networks: self.networks.clone(),
+            is_plain: self.plain,
+            ..options
+        }
+    }
 }
 
 /// A value of `--host`.
@@ -196,6 +233,8 @@ pub(crate) enum HostsError {
     NoRsh,
     #[error("--host {login}@{host}: {reason}")]
     Login { login: String, host: String, reason: &'static str },
+    #[error(transparent)]
+    Machine(#[from] MachineError),
     #[error("-n {wanted}: {reason}")]
     Processes { wanted: u32, reason: String },
 }
@@ -209,7 +248,9 @@ impl HostsError {
             }
             HostsError::List(_) | HostsError::Login { .. } => WRONG_USAGE,
             HostsError::Allocation(_) | HostsError::Unreadable { .. } => LAUNCHER_FAILED,
-            HostsError::File { .. } | HostsError::Placement(_) => LAUNCHER_FAILED,
+            HostsError::File { .. } | HostsError::Placement(_) | HostsError::Machine(_) => {
+                LAUNCHER_FAILED
+            }
         }
     }
 }
@@ -220,13 +261,15 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) own: String,
     /// Looks a variable up.
     pub(crate) variable: &'a dyn Fn(&str) -> Option<String>,
+    /// Finds the machine with a name, or the only one on this host.
+    pub(crate) machine: &'a dyn Fn(Option<&str>) -> Result<MachineName, MachineError>,
 }
 
 impl Surroundings<'_> {
     /// The surroundings of this process.
     pub(crate) fn real() -> Surroundings<'static> {
         let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        Surroundings { own, variable: &|name| std::env::var(name).ok() }
+        Surroundings { own, variable: &|name| std::env::var(name).ok(), machine: &machine::find }
     }
 }
 
@@ -242,10 +285,16 @@ impl HostsAsked {
     ) -> Result<(), HostsError> {
         let arguments = &self.arguments;
         let per_host = self.per_host()?;
-        if arguments.rsh.is_some() && arguments.start.is_some_and(|how| how != StartHow::Ssh) {
+        if arguments.reach.rsh.is_some() && arguments.start.is_some_and(|how| how != StartHow::Ssh)
+        {
             return Err(HostsError::NoRsh);
         }
         let Some((list, is_of_slurm)) = self.list(around)? else {
+            if let Some(name) = self.machine(around, per_host)? {
+                let (map_by, is_exclusive) = (self.map_by.ranks_by, arguments.exclusive);
+                launch.machine = Some(MachineWish { name, map_by, is_exclusive });
+                return check_numbers(launch);
+            }
             let default = if arguments.one_by_default { Some(1) } else { None };
             return one_host(launch, per_host.or(default));
         };
@@ -277,6 +326,34 @@ impl HostsAsked {
         }
         launch.hosts = Some(wish);
         Ok(())
+    }
+
+    /// The machine that the job runs in, if it is one. `mpiexec` uses only one that the environment names, and a number of
+    /// processes for each host means this host alone.
+    fn machine(
+        &self,
+        around: &Surroundings<'_>,
+        per_host: Option<u32>,
+    ) -> Result<Option<MachineName>, HostsError> {
+        let arguments = &self.arguments;
+        let is_of_batch = allocation::current(around.variable, |_| Ok(String::new()))
+            .is_ok_and(|found| found.is_some());
+        if arguments.no_machine {
+            return Ok(None);
+        }
+        if let Some(named) =
+            arguments.machine.clone().or_else(|| (around.variable)(machine::VARIABLE))
+        {
+            return Ok(Some((around.machine)(Some(&named))?));
+        }
+        if is_of_batch || arguments.one_by_default || per_host.is_some() {
+            return Ok(None);
+        }
+        match (around.machine)(None) {
+            Ok(name) => Ok(Some(name)),
+            Err(MachineError::None) if !arguments.exclusive => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// The number of processes on each host.
@@ -326,27 +403,20 @@ impl HostsAsked {
         per_host: Option<u32>,
         is_of_slurm: bool,
     ) -> HostsOptions {
-        let HostsArguments { rsh, start, remote_prefix, .. } = &self.arguments;
+        let HostsArguments { start, reach, .. } = &self.arguments;
         let start = match start {
             Some(StartHow::Ssh) => HostStart::Ssh,
             Some(StartHow::Slurm) => HostStart::Slurm,
             Some(StartHow::ByHand) => HostStart::ByHand,
-            None if is_of_slurm && rsh.is_none() => HostStart::Slurm,
+            None if is_of_slurm && reach.rsh.is_none() => HostStart::Slurm,
             None => HostStart::Ssh,
         };
-        let defaults = HostsOptions::new(list);
-        HostsOptions {
+        reach.apply(HostsOptions {
             map_by: self.map_by.ranks_by,
             per_host,
-            rsh: rsh.clone().map_or(defaults.rsh, |words| words.0),
-            remote_prefix: remote_prefix.clone(),
-            host_timeout: self.arguments.host_timeout.unwrap_or(HOST_TIMEOUT),
-            ports: self.arguments.port_range,
-            networks: self.arguments.networks.clone(),
-            is_plain: self.arguments.plain,
             start,
-            ..defaults
-        }
+            ..HostsOptions::new(list)
+        })
     }
 }
 
@@ -373,6 +443,11 @@ fn one_host(launch: &mut Launch, default: Option<u32>) -> Result<(), HostsError>
     if let [program] = launch.programs.as_mut_slice() {
         program.processes = program.processes.or(default);
     }
+    check_numbers(launch)
+}
+
+/// Checks the numbers of processes of a job.
+fn check_numbers(launch: &Launch) -> Result<(), HostsError> {
     for wanted in numbers(launch).flatten() {
         whole(1, PROCESSES_MAX)(&wanted.to_string())
             .map_err(|reason| HostsError::Processes { wanted, reason })?;

@@ -16,6 +16,7 @@ mod simulate;
 mod tune;
 mod usage;
 mod values;
+mod vm;
 mod wishes;
 
 use clap::error::ErrorKind;
@@ -75,6 +76,7 @@ fn follow(line: Vec<OsString>) -> ExitCode {
         Ok(Command::Why(why)) => shown(why.run()),
         Ok(Command::Group(group)) => shown(group.run()),
         Ok(Command::Simulate(simulate)) => shown(simulate.run()),
+        Ok(Command::Vm(vm)) => vm.run().unwrap_or_else(|error| failed(error, LAUNCHER_FAILED)),
         Ok(Command::Bench(bench)) => failed(bench.run(), 1),
         Ok(Command::Generate { what, directory }) => {
             let place = directory.display().to_string();

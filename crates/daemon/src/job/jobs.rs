@@ -309,12 +309,12 @@ impl JobHandler for Jobs {
         self.watch_server(context);
         self.settle_parts(context);
         self.pass_links_on(context);
+        self.go_on_standing(context);
         self.conducted.values_mut().for_each(|whole| whole.tick(context));
         let is_made_for_job = self.standing.is_none();
         if is_made_for_job && self.conducted.values().any(WholeJob::has_launcher_gone) {
             self.over = Some(0);
         }
-        self.go_on_standing(context);
     }
 
     fn host_up(&mut self, context: &mut Context<'_>, host: HostNumber) {

@@ -79,7 +79,8 @@ impl WholeJob {
         let Some(ToArbiter::Start(request)) = launcher.wait_next(None) else {
             return Err(io::ErrorKind::UnexpectedEof.into());
         };
-        let options = request.options.clone();
+        let options = request.machine.as_ref().map(|machine| machine.options.clone());
+        let options = options.ok_or(io::ErrorKind::InvalidData)?;
         Ok((Self::new(launcher, *request, tokens), options))
     }
 
@@ -95,8 +96,9 @@ impl WholeJob {
             launcher,
             watched: EventFlags::empty(),
             phase: Phase::Connecting,
-            gathering: (!request.spec.has_machine())
-                .then(|| Gathering::new(request.way, names, tokens + STARTS)),
+            gathering: request
+                .machine
+                .map(|machine| Gathering::new(machine.way, names, tokens + STARTS)),
             refusals: Vec::new(),
             figures: Vec::new(),
             links: LinkFindings::default(),
@@ -157,7 +159,8 @@ impl WholeJob {
 
     /// A host is connected.
     pub(crate) fn host_up(&mut self, context: &mut Context<'_>, host: HostNumber) {
-        if let Some(gathering) = self.gathering.as_mut().filter(|_| self.phase == Phase::Connecting) {
+        if let Some(gathering) = self.gathering.as_mut().filter(|_| self.phase == Phase::Connecting)
+        {
             gathering.host_up(context, host);
         }
     }

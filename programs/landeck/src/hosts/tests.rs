@@ -15,7 +15,12 @@ fn settled_in(line: &str, variables: &[(&str, &str)]) -> Result<Launch, String> 
     let variable = |name: &str| {
         variables.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned())
     };
-    let around = Surroundings { own: "node1.site".to_owned(), variable: &variable };
+    let machine = |name: Option<&str>| match name {
+        Some(name) => Ok(name.parse()?),
+        None => Err(MachineError::None),
+    };
+    let own = "node1.site".to_owned();
+    let around = Surroundings { own, variable: &variable, machine: &machine };
     asked.settle(&mut launch, &around).map_err(|error| error.to_string())?;
     Ok(launch)
 }

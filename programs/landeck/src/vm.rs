@@ -1,0 +1,287 @@
+//! `landeck vm`: machines that stay.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::{Args, Subcommand};
+use landeck_host::report::duration;
+use landeck_host::say::{SayError, complain, say};
+use landeck_hostfile::HostListError;
+use landeck_hostfile::host_list::from_words;
+use landeck_launch::hosts_options::HostsOptions;
+use landeck_launch::machine::{
+    self, HostState, HostStatus, JobStatus, MachineCall, MachineError, MachineName,
+    MachineNameError, MachineStatus,
+};
+use landeck_launch::machine_hosts::{self, Added};
+use landeck_launch::request::LaunchError;
+use serde_json::json;
+use std::time::Duration;
+
+use crate::hosts::ReachArguments;
+
+/// Start, enlarge, show and stop a virtual machine: hosts that stay connected, and run many jobs.
+///
+/// `landeck run` on a host of a machine runs its job there: on this host first, and then where processors are free.
+#[derive(Debug, Args)]
+pub(crate) struct VmArguments {
+    #[command(subcommand)]
+    action: VmAction,
+}
+
+#[derive(Debug, Subcommand)]
+enum VmAction {
+    /// Start a machine on this host and others. It ends with this host, or by `landeck vm stop`.
+    Start {
+        /// The other hosts, by their names; ada@a logs in as ada
+        #[arg(value_name = "HOST")]
+        hosts: Vec<String>,
+        /// The name of the machine [default: that of this host]
+        #[arg(long, value_name = "NAME")]
+        name: Option<String>,
+        /// Start nothing unless all hosts join
+        #[arg(long)]
+        all: bool,
+        #[command(flatten)]
+        reach: ReachArguments,
+    },
+    /// Add hosts to a machine.
+    Add {
+        /// The hosts, by their names; ada@a logs in as ada
+        #[arg(value_name = "HOST", required = true)]
+        hosts: Vec<String>,
+        #[command(flatten)]
+        which: WhichMachine,
+        #[command(flatten)]
+        reach: ReachArguments,
+    },
+    /// Show the hosts and the jobs of a machine.
+    Status {
+        #[command(flatten)]
+        which: WhichMachine,
+        /// Write JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// End a machine on all its hosts.
+    Stop {
+        #[command(flatten)]
+        which: WhichMachine,
+        /// End its jobs, too. Without this, a machine with jobs stays.
+        #[arg(long)]
+        now: bool,
+    },
+}
+
+/// The machine that is meant.
+#[derive(Debug, Args)]
+struct WhichMachine {
+    /// The machine [default: the one that this host is in; also LANDECK_MACHINE]
+    #[arg(long, value_name = "NAME")]
+    machine: Option<String>,
+}
+
+/// The reason why a command about a machine fails.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum VmError {
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+    #[error("--name {0}")]
+    Name(#[from] MachineNameError),
+    #[error(
+        "a machine {0} of this user is on this host already: landeck vm stop --machine {0} ends it"
+    )]
+    Taken(MachineName),
+    #[error("{0}")]
+    Hosts(#[from] HostListError),
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    #[error(transparent)]
+    Say(#[from] SayError),
+}
+
+impl WhichMachine {
+    fn call(&self) -> Result<MachineCall, VmError> {
+        let named = self.machine.clone().or_else(|| std::env::var(machine::VARIABLE).ok());
+        Ok(MachineCall::begin(machine::find(named.as_deref())?)?)
+    }
+}
+
+impl VmArguments {
+    pub(crate) fn run(self) -> Result<ExitCode, VmError> {
+        match self.action {
+            VmAction::Start { hosts, name, all, reach } => start(&hosts, name, all, &reach),
+            VmAction::Add { hosts, which, reach } => add(which.call()?, &hosts, &reach),
+            VmAction::Status { which, json } => {
+                let status = which.call()?.status()?;
+                say(&if json { as_json(&status) } else { table(&status) })?;
+                Ok(ExitCode::SUCCESS)
+            }
+            VmAction::Stop { which, now } => stop(which.call()?, now),
+        }
+    }
+}
+
+fn start(
+    hosts: &[String],
+    name: Option<String>,
+    needs_all: bool,
+    reach: &ReachArguments,
+) -> Result<ExitCode, VmError> {
+    let name: MachineName = name.unwrap_or_else(own_name).parse()?;
+    if machine::find(Some(&name.to_string())).is_ok() {
+        return Err(VmError::Taken(name));
+    }
+    let options = options(hosts, reach)?;
+    let mut call = machine_hosts::found(&name, &options)?;
+    let outcomes = machine_hosts::add(&mut call, &options, |text| complain(text))?;
+    let failed = tell_failures(&outcomes);
+    if failed > 0 && needs_all {
+        complain(format_args!("landeck: {name} was not started, since not all hosts have joined."));
+        // It has no jobs.
+        let _ = call.stop(true)?;
+        return Ok(ExitCode::FAILURE);
+    }
+    let status = call.status()?;
+    let founder = status.hosts.first().map_or("", |host| &host.name);
+    say(&format!(
+        "{name}: {}, founder {founder}: it ends with {founder}. Stop it by: landeck vm stop\n",
+        size(&status)
+    ))?;
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn add(
+    mut call: MachineCall,
+    hosts: &[String],
+    reach: &ReachArguments,
+) -> Result<ExitCode, VmError> {
+    let options = options(hosts, reach)?;
+    let before: Vec<_> = up(&call.status()?).map(|host| host.number).collect();
+    let began = Instant::now();
+    let outcomes = machine_hosts::add(&mut call, &options, |text| complain(text))?;
+    let time = began.elapsed().as_secs_f64();
+    let status = call.status()?;
+    for (asked, outcome) in options.list.iter().zip(&outcomes) {
+        let Ok(number) = outcome else { continue };
+        let Some(host) = status.hosts.iter().find(|host| host.number == *number) else { continue };
+        let name = &asked.name;
+        let text = match before.contains(number) {
+            true if *name == host.name => format!("{name} is in {} already\n", status.name),
+            true => format!("{name} is {}, which is in {}\n", host.name, status.name),
+            false => {
+                format!("{name} has joined ({time:.1} s): {}\n", processors(host.cores.into()))
+            }
+        };
+        say(&text)?;
+    }
+    let failed = tell_failures(&outcomes);
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn stop(call: MachineCall, ends_jobs: bool) -> Result<ExitCode, VmError> {
+    match call.stop(ends_jobs)? {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(jobs) => {
+            let jobs: Vec<String> = jobs.iter().map(|job| running(job)).collect();
+            complain(format_args!("landeck: {}: --now ends jobs", jobs.join(", ")));
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}
+
+fn running(job: &JobStatus) -> String {
+    let hosts: Vec<&str> = job.hosts.iter().map(|(host, _)| host.as_str()).collect();
+    format!("{} runs ({})", job.name, hosts.join(" "))
+}
+
+/// Says why hosts have not joined. Returns the number of those.
+fn tell_failures(outcomes: &[Added]) -> usize {
+    let failed: Vec<&String> =
+        outcomes.iter().filter_map(|outcome| outcome.as_ref().err()).collect();
+    failed.iter().for_each(|why| complain(format_args!("landeck: {why}")));
+    failed.len()
+}
+
+/// The hosts to add, and how they are reached.
+fn options(hosts: &[String], reach: &ReachArguments) -> Result<HostsOptions, VmError> {
+    let list = if hosts.is_empty() { Vec::new() } else { from_words(&hosts.join(","))? };
+    Ok(reach.apply(HostsOptions::new(list)))
+}
+
+fn own_name() -> String {
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    name.split('.').next().unwrap_or_default().to_owned()
+}
+
+fn up(status: &MachineStatus) -> impl Iterator<Item = &HostStatus> {
+    status.hosts.iter().filter(|host| host.state == HostState::Up)
+}
+
+fn processors(cores: u32) -> String {
+    format!("{cores} processor{}", if cores == 1 { "" } else { "s" })
+}
+
+fn size(status: &MachineStatus) -> String {
+    let hosts = up(status).count();
+    let cores = up(status).map(|host| u32::from(host.cores)).sum();
+    format!("{hosts} host{}, {}", if hosts == 1 { "" } else { "s" }, processors(cores))
+}
+
+/// The state of a machine as text.
+fn table(status: &MachineStatus) -> String {
+    let mut text = format!("{}: {}, release {}\n", status.name, size(status), status.release);
+    let width = status.hosts.iter().map(|host| host.name.chars().count()).max().unwrap_or(0).max(4);
+    let _ = writeln!(text, "  {:<width$}  STATE    SINCE     CORES  PROCESSES", "HOST");
+    for host in &status.hosts {
+        let since = duration(Duration::from_millis(host.since_ms));
+        let why = if host.why.is_empty() { String::new() } else { format!("  {}", host.why) };
+        let _ = writeln!(
+            text,
+            "  {:<width$}  {:<7}  {since:<8}  {:<5}  {}{why}",
+            host.name,
+            host.state.as_str(),
+            host.cores,
+            host.processes
+        );
+    }
+    for job in &status.jobs {
+        let hosts = job.hosts.iter().map(|(host, count)| format!("{host}:{count}"));
+        let age = duration(Duration::from_millis(job.age_ms));
+        let hosts = hosts.collect::<Vec<_>>().join(",");
+        let _ = writeln!(text, "  job {} on {hosts}, for {age}", job.name);
+    }
+    text
+}
+
+/// The state of a machine for programs.
+fn as_json(status: &MachineStatus) -> String {
+    let host = |host: &HostStatus| {
+        json!({
+            "number": host.number.0,
+            "name": host.name,
+            "state": host.state.as_str(),
+            "since_s": host.since_ms as f64 / 1e3,
+            "cores": host.cores,
+            "processes": host.processes,
+            "why": host.why,
+        })
+    };
+    let job = |job: &JobStatus| {
+        let hosts = job.hosts.iter().map(|(host, count)| json!({"name": host, "processes": count}));
+        json!({
+            "job": job.job.to_string(),
+            "name": job.name,
+            "age_s": job.age_ms as f64 / 1e3,
+            "hosts": hosts.collect::<Vec<_>>(),
+        })
+    };
+    let value = json!({
+        "name": status.name.to_string(),
+        "release": status.release,
+        "hosts": status.hosts.iter().map(host).collect::<Vec<_>>(),
+        "jobs": status.jobs.iter().map(job).collect::<Vec<_>>(),
+    });
+    format!("{value:#}\n")
+}
