@@ -9,6 +9,7 @@ mod capture;
 mod environment;
 mod links;
 mod losses;
+mod machines;
 mod members;
 mod networks;
 mod options;

@@ -1,0 +1,181 @@
+//! Machines that stay: hosts that come, jobs that share them, launchers, daemons and founders that die.
+
+use super::*;
+
+/// Hosts of a test, of which the first ones are a machine called lab.
+fn lab(test: &str, hosts: usize, others: &[&str]) -> Option<Cluster> {
+    let cluster = Cluster::wished(test, &Wish::hosts(hosts))?;
+    let start = ["vm", "start", "--name", "lab", "--rsh", "landeck-rsh", "--host-timeout", "0.5"];
+    run(&mut cluster.landeck(&[&start, others].concat())).assert(0, &[]);
+    Some(cluster)
+}
+
+impl Cluster {
+    /// `landeck` with arguments on a host.
+    fn landeck_on(&self, host: usize, arguments: &[&str]) -> Command {
+        let mut command = self.hosts.command(host, landeck());
+        command.args(arguments).stdin(Stdio::null());
+        command
+    }
+
+    /// The hosts of a job of so many `hostname`, which is started on a host.
+    fn where_on(&self, host: usize, options: &[&str]) -> Vec<String> {
+        let ended = run(&mut self.landeck_on(host, &[&["run"], options, &["hostname"]].concat()));
+        ended.assert(0, &[]).sorted().into_iter().map(str::to_owned).collect()
+    }
+
+    /// The state of the machine, as a host tells it.
+    fn status_on(&self, host: usize) -> serde_json::Value {
+        let ended = run(&mut self.landeck_on(host, &["vm", "status", "--json"]));
+        serde_json::from_str(&ended.assert(0, &[]).out).unwrap()
+    }
+
+    /// The words on a host in the state of the machine, and its processes.
+    fn state_of(&self, host: &str) -> (String, u64) {
+        let status = self.status_on(0);
+        let all = status["hosts"].as_array().unwrap();
+        let it = all.iter().find(|known| known["name"] == host).unwrap();
+        (it["state"].as_str().unwrap().to_owned(), it["processes"].as_u64().unwrap())
+    }
+
+    /// Ends the machine, and checks that nothing is left of it.
+    fn stop_lab(&self) {
+        run(&mut self.landeck(&["vm", "stop"])).assert(0, &[]);
+        self.assert_nothing_left();
+    }
+
+    /// Starts a job of so many shells that say "ready", and then run until there is `/tmp/go` on their host.
+    fn start_waiting(&self, host: usize, name: &str, processes: &str) -> Running {
+        let script = "echo ready; until [ -e /tmp/go ]; do sleep 0.05; done; echo end";
+        let arguments = ["run", "--name", name, "-n", processes, "sh", "-c", script];
+        let running = start(&mut self.landeck_on(host, &arguments));
+        let count: usize = processes.parse().unwrap();
+        running.out.wait_for("its processes", |text| text.matches("ready\n").count() == count);
+        running
+    }
+}
+
+#[test]
+fn a_day_of_a_machine() {
+    let Some(cluster) = lab("a_day_of_a_machine", 3, &["n2"]) else { return };
+    let taken = run(&mut cluster.landeck(&["vm", "start", "--name", "lab"]));
+    taken.assert(125, &["a machine lab of this user is on this host already"]);
+    // The own host comes first, and then free processors.
+    let cores = cluster.status_on(1)["hosts"][1]["cores"].as_u64().unwrap() as usize;
+    let all = cores.to_string();
+    assert_eq!(cluster.where_on(1, &["-n", &all]), vec!["n2"; cores]);
+    let both = (2 * cores).to_string();
+    assert_eq!(
+        cluster.where_on(0, &["-n", &both]),
+        [vec!["n1"; cores], vec!["n2"; cores]].concat()
+    );
+    let heat = cluster.start_waiting(0, "heat", &both);
+    assert_eq!(cluster.state_of("n2"), ("up".to_owned(), cores as u64));
+    let joined = run(&mut cluster.landeck_on(1, &["vm", "add", "--rsh", "landeck-rsh", "n3"]));
+    assert!(joined.assert(0, &[]).out.starts_with("n3 has joined ("), "{joined:?}");
+    let again = run(&mut cluster.landeck(&["vm", "add", "--rsh", "landeck-rsh", "n3"]));
+    assert_eq!(again.assert(0, &[]).out, "n3 is in lab already\n");
+    assert_eq!(cluster.where_on(0, &["-n", &all]), vec!["n3"; cores]);
+    run(&mut cluster.landeck_on(2, &["run", "--exclusive", "-n", "1", "true"])).assert(0, &[]);
+    let other = cluster.start_waiting(2, "other", "1");
+    let refused = run(&mut cluster.landeck(&["run", "--exclusive", "-n", "1", "true"]));
+    refused.assert(125, &["no host of lab is free: ", "heat on n1 n2", "other on n3"]);
+    // Full hosts are oversubscribed.
+    assert_eq!(cluster.where_on(0, &["-n", &(3 * cores).to_string()]).len(), 3 * cores);
+    let names = |status: serde_json::Value| {
+        let jobs = status["jobs"].as_array().unwrap().clone();
+        jobs.iter().map(|job| job["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(cluster.status_on(2)), ["heat", "other"]);
+    let stays = run(&mut cluster.landeck_on(2, &["vm", "stop"]));
+    stays.assert(1, &["heat runs (n1 n2)", "other runs (n3)", "--now ends jobs"]);
+    (0..3).for_each(|host| drop(cluster.shell(host, "touch /tmp/go")));
+    assert_eq!(heat.end().assert(0, &[]).out.matches("end\n").count(), 2 * cores);
+    other.end().assert(0, &[]);
+    assert_eq!(names(cluster.status_on(0)), [""; 0]);
+    cluster.stop_lab();
+    run(&mut cluster.landeck(&["vm", "status"])).assert(125, &["no machine of this user"]);
+}
+
+#[test]
+fn a_launcher_that_dies_ends_its_job_alone() {
+    let Some(cluster) = lab("a_launcher_that_dies_ends_its_job_alone", 2, &["n2"]) else { return };
+    let other = cluster.start_waiting(1, "other", "1");
+    let running =
+        start(&mut cluster.landeck(&["run", "-n", "4", "sh", "-c", "echo ready; sleep 99"]));
+    running.out.wait_for("four processes", |text| text.matches("ready\n").count() == 4);
+    cluster.signal(0, "landeck", "KILL");
+    drop(running.end());
+    for host in 0..2 {
+        wait_until("its processes end", || cluster.named(host, "sleep").len() <= host);
+    }
+    wait_until("its processors are free", || cluster.state_of("n1").1 == 0);
+    (0..2).for_each(|host| drop(cluster.shell(host, "touch /tmp/go")));
+    other.end().assert(0, &[]);
+    cluster.stop_lab();
+}
+
+#[test]
+fn a_host_that_is_lost_ends_the_jobs_there_and_no_others() {
+    let test = "a_host_that_is_lost_ends_the_jobs_there_and_no_others";
+    let Some(cluster) = lab(test, 3, &["n2", "n3"]) else { return };
+    // The launcher of one is on the host that dies, one has processes there, and one has nothing to do with it.
+    let there = cluster.start_waiting(2, "there", "1");
+    let away = cluster.start_waiting(0, "away", "1");
+    let script = "echo ready; sleep 99";
+    let mut over =
+        cluster.landeck_on(1, &["run", "--map-by", "node", "-n", "6", "sh", "-c", script]);
+    let over = start(&mut over);
+    over.out.wait_for("six processes", |text| text.matches("ready\n").count() == 6);
+    cluster.signal(2, "landeckd", "KILL");
+    over.end().assert(137, &["Host n3 is lost"]).within(Duration::from_secs(50));
+    there.end().assert(137, &["The daemon of this host (landeckd) has ended"]);
+    wait_until("the machine knows it", || cluster.state_of("n3") == ("lost".to_owned(), 0));
+    assert_eq!(cluster.state_of("n2"), ("up".to_owned(), 0));
+    cluster.shell(0, "touch /tmp/go");
+    away.end().assert(0, &[]);
+    assert!(!cluster.where_on(1, &["-n", "4"]).contains(&"n3".to_owned()));
+    cluster.stop_lab();
+}
+
+#[test]
+fn a_machine_ends_with_its_founder_and_when_it_is_stopped() {
+    let test = "a_machine_ends_with_its_founder_and_when_it_is_stopped";
+    let Some(cluster) = lab(test, 2, &["n2"]) else { return };
+    let running = cluster.start_waiting(1, "long", "4");
+    let stopped = run(&mut cluster.landeck_on(1, &["vm", "stop", "--now"]));
+    stopped.assert(0, &[]).within(Duration::from_secs(50));
+    running.end().assert(137, &["lab was stopped"]);
+    cluster.assert_nothing_left();
+    let start = ["vm", "start", "--name", "lab", "--rsh", "landeck-rsh", "n2"];
+    run(&mut cluster.landeck(&start)).assert(0, &[]);
+    let running = cluster.start_waiting(1, "long", "4");
+    cluster.signal(0, "landeckd", "KILL");
+    assert!(running.end().status.code().is_some_and(|code| code != 0));
+    cluster.assert_nothing_left();
+}
+
+#[test]
+fn a_host_that_does_not_come_is_named_and_the_others_begin() {
+    let test = "a_host_that_does_not_come_is_named_and_the_others_begin";
+    let Some(cluster) = Cluster::pair(test) else { return };
+    let start = ["vm", "start", "--name", "lab", "--rsh", "landeck-rsh"];
+    let all = run(&mut cluster.landeck(&[&start[..], &["--all", "n2", "n9"]].concat()));
+    all.assert(1, &["host n9", "lab was not started"]);
+    cluster.assert_nothing_left();
+    let some = run(&mut cluster.landeck(&[&start[..], &["n2", "n9"]].concat()));
+    some.assert(1, &["host n9"]);
+    assert!(some.out.starts_with("lab: 2 hosts, "), "{some:?}");
+    let unknown = run(&mut cluster.landeck(&["run", "--machine", "other", "true"]));
+    unknown.assert(125, &["no machine other", "there is lab"]);
+    let name = run(&mut cluster.landeck(&["vm", "start", "--name", "a/b"]));
+    name.assert(125, &["\"a/b\" is no name of a machine"]);
+    let second = run(&mut cluster.landeck(&["vm", "start", "--name", "second"]));
+    second.assert(0, &[]);
+    let unclear = run(&mut cluster.landeck(&["run", "true"]));
+    unclear.assert(125, &["several machines (lab, second)", "--machine", "LANDECK_MACHINE"]);
+    assert_eq!(cluster.where_on(0, &["--no-machine", "-n", "1"]), ["n1"]);
+    assert_eq!(cluster.where_on(0, &["--machine", "second", "-n", "1"]), ["n1"]);
+    run(&mut cluster.landeck(&["vm", "stop", "--machine", "second"])).assert(0, &[]);
+    cluster.stop_lab();
+}
