@@ -30,6 +30,7 @@ const DETECTOR: &str = "crates/protocols/src/hosts/detector.rs";
 const TIMING: &str = "crates/protocols/src/hosts/timing.rs";
 const ARBITER: &str = "crates/protocols/src/hosts/arbiter.rs";
 const FOLLOWER: &str = "crates/protocols/src/hosts/follower.rs";
+const BOOKING: &str = "crates/protocols/src/hosts/booking.rs";
 const DIALLING: &str = "crates/protocols/src/hosts/dialling.rs";
 const PAIR: &str = "crates/channel/src/pair.rs";
 const RELAY_REQUESTS: &str = "crates/channel/src/relay_requests.rs";
@@ -44,6 +45,48 @@ const DERIVE: &str = "crates/collectives/src/derive/mod.rs";
 const STARTED: &str = "crates/collectives/src/derive/hosts/started.rs";
 
 const MUTANTS: &[Mutant] = &[
+    Mutant {
+        breaks: "a job is over once nobody has a part (it is forgotten too early)",
+        file: ARBITER,
+        line: "if !is_done || self.segments.values().any(|part| part.job == job) {",
+        changed: "if !is_done {",
+        test: "hosts::hosts_with_all_faults",
+    },
+    Mutant {
+        breaks: "jobs that are over are forgotten (a host that is gone)",
+        file: ARBITER,
+        line: "outputs.extend(self.forget_if_over(part.job));",
+        changed: "let _ = part;",
+        test: "hosts::hosts_with_all_faults",
+    },
+    Mutant {
+        breaks: "jobs that are over are forgotten (what is said late)",
+        file: ARBITER,
+        line: "if self.is_living(host, incarnation) && !self.over.contains(&job) {",
+        changed: "if self.is_living(host, incarnation) {",
+        test: "hosts::trunks_that_break",
+    },
+    Mutant {
+        breaks: "every host learns all words (that a job is over)",
+        file: FOLLOWER,
+        line: "self.ended.retain(|_, (of, _)| *of != job);",
+        changed: "self.ended.retain(|_, (of, _)| *of == job);",
+        test: "hosts::hosts_with_all_faults",
+    },
+    Mutant {
+        breaks: "a seat has one job",
+        file: BOOKING,
+        line: "(0..self.seats(host)).filter(|seat| !taken.contains(seat)).collect()",
+        changed: "(0..self.seats(host)).filter(|seat| !taken.contains(&(seat + 1))).collect()",
+        test: "protocols units: hosts::booking::tests::the_book_is_right",
+    },
+    Mutant {
+        breaks: "a job that wants hosts for itself shares none",
+        file: BOOKING,
+        line: "false => !others.any(|job| self.jobs[&job].is_exclusive),",
+        changed: "false => true,",
+        test: "protocols units: hosts::booking::tests::the_book_is_right",
+    },
     Mutant {
         breaks: "a host is driven once in a started operation",
         file: DERIVE,

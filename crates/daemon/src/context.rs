@@ -238,10 +238,11 @@ impl<'a> Context<'a> {
     /// Forgets the part of a job on this host.
     pub(crate) fn remove_part(&mut self, job: JobId) {
         if let Some(part) = self.hub.parts.remove(job) {
-            self.hub.names.job_over(job);
-            self.hub.relay.part_over(part.segment_id());
+            let segment = part.segment_id();
+            self.hub.relay.part_over(segment);
             self.hub.lanes.remove_part(job, &part);
             self.hub.pictures.remove_part(job);
+            self.hub.part_removed(segment);
         }
     }
 

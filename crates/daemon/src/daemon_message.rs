@@ -87,6 +87,11 @@ pub(crate) enum DaemonMessage {
         /// The segment of the part.
         segment: SegmentId,
     },
+    /// A part of a job is over on the sender's host.
+    PartRemoved {
+        /// The segment of the part.
+        segment: SegmentId,
+    },
     /// A host needs numbers for the groups of a job.
     NumbersWanted {
         /// The job.

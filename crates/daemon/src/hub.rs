@@ -17,7 +17,7 @@ use landeck_protocols::hosts::{HostEnd, HostTiming, Lease, NameTable};
 use landeck_trust::{JoinTokens, KeyPair};
 use landeck_wire::preamble::Purpose;
 use landeck_wire::word::{HostEntry, Word, WordContent};
-use landeck_wire::{ControlMessage, HostIncarnation, HostNumber, MachineId};
+use landeck_wire::{ControlMessage, HostIncarnation, HostNumber, MachineId, SegmentId};
 use rustix::event::epoll::EventFlags;
 
 use crate::addresses;
@@ -389,6 +389,16 @@ impl Hub {
     pub(crate) fn tell(&mut self, content: WordContent) {
         let events = self.members.ask(content);
         self.follow(events);
+    }
+
+    /// Tells the arbiter that a part of a job is over on this host.
+    pub(crate) fn part_removed(&mut self, segment: SegmentId) {
+        if self.members.is_arbiter() {
+            let events = self.members.part_removed(segment, HostNumber::ARBITER);
+            self.follow(events);
+        } else {
+            self.send(HostNumber::ARBITER, &DaemonMessage::PartRemoved { segment });
+        }
     }
 
     /// Says something to the user: to the launcher by way of the arbiter, so that it stands in no line of a process.

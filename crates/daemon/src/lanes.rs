@@ -382,15 +382,20 @@ impl Lanes {
         self.relay_host_down(tools, host);
     }
 
-    /// A process has ended, here or elsewhere.
-    pub(crate) fn process_ended(&mut self, tools: &mut LaneTools, process: ProcessId) {
+    /// Forgets a job that is over on all hosts.
+    pub(crate) fn job_over(&mut self, job: JobId) {
+        self.machine_of_lanes.job_over(job);
+    }
+
+    /// A process of a job has ended, here or elsewhere.
+    pub(crate) fn process_ended(&mut self, tools: &mut LaneTools, job: JobId, process: ProcessId) {
         self.undelivered.remove(&process);
         self.awaited.retain(|waiting| waiting.name.0 != process && waiting.name.1 != process);
         let its = self.offered.values().filter(|name| name.1 == process).copied();
         for name in its.collect::<Vec<_>>() {
             self.confirm_used(tools, name);
         }
-        let outputs = self.machine_of_lanes.process_ended(process);
+        let outputs = self.machine_of_lanes.process_ended(job, process);
         self.perform(tools, outputs, None);
     }
 

@@ -62,6 +62,11 @@ pub enum WordContent {
         /// The cause, in a sentence for people.
         cause: String,
     },
+    /// Nothing of the job is left on any host, and nobody needs to know about it any more.
+    JobOver {
+        /// The job.
+        job: JobId,
+    },
 }
 
 /// A host as the host table has it.

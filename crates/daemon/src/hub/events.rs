@@ -157,10 +157,10 @@ impl Hub {
                         content => info!("word {}: {content:?}", word.number),
                     }
                     outputs.into_iter().for_each(|output| self.apply(output));
-                    if let WordContent::ProcessEnded { process, .. } = word.content {
-                        self.names.process_ended(process);
+                    if let WordContent::ProcessEnded { job, process, .. } = word.content {
+                        self.names.process_ended(job, process);
                         self.relay.process_ended(process);
-                        self.with_lanes(|lanes, tools| lanes.process_ended(tools, process));
+                        self.with_lanes(|lanes, tools| lanes.process_ended(tools, job, process));
                     }
                     self.inbox.push_back(Incoming::Word(word));
                 }
@@ -184,6 +184,10 @@ impl Hub {
                 }
             }
             FollowerOutput::JobEnds { job, .. } => self.parts.end(job),
+            FollowerOutput::JobOver { job } => {
+                self.names.job_over(job);
+                self.lanes.job_over(job);
+            }
             FollowerOutput::Resend { .. } => {}
         }
     }

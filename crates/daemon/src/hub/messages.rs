@@ -76,6 +76,9 @@ impl Hub {
                 self.members.part_added(job, segment, from);
                 Vec::new()
             }
+            DaemonMessage::PartRemoved { segment } if is_arbiter => {
+                self.members.part_removed(segment, from)
+            }
             DaemonMessage::NumbersWanted { job, request } if is_arbiter => {
                 let outcome = self.members.lease_numbers(job, from, request);
                 self.send(from, &DaemonMessage::Numbers { job, request, outcome });

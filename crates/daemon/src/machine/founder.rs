@@ -93,7 +93,7 @@ impl Founder {
     }
 
     /// A word was applied.
-    pub(crate) fn word(&mut self, context: &Context<'_>, word: &Word) {
+    pub(crate) fn word(&mut self, context: &mut Context<'_>, word: &Word) {
         let (host, state, why) = match &word.content {
             WordContent::HostLost { host, silent_ms, .. } => {
                 let why = format!("no answer for {:.1} s", *silent_ms as f64 / 1e3);
@@ -107,13 +107,14 @@ impl Founder {
         // A job ends with its launcher, and so with its launcher's host.
         let conducted = |(job, note): (&JobId, &JobNote)| (note.conductor == host).then_some(*job);
         let over: Vec<JobId> = self.jobs.iter().filter_map(conducted).collect();
-        over.into_iter().for_each(|job| self.job_over(job));
+        over.into_iter().for_each(|job| self.job_over(context, job));
     }
 
     /// A job is over, or was never started.
-    pub(crate) fn job_over(&mut self, job: JobId) {
+    pub(crate) fn job_over(&mut self, context: &mut Context<'_>, job: JobId) {
         self.book.release(job);
         self.jobs.remove(&job);
+        context.tell(WordContent::JobOver { job });
     }
 
     /// Whether the machine has come to its end.

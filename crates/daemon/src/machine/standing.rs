@@ -95,7 +95,7 @@ impl Standing {
     /// Tells the founder that a job is over.
     pub(crate) fn job_over(&mut self, context: &mut Context<'_>, job: JobId) {
         match &mut self.founder {
-            Some(founder) => founder.job_over(job),
+            Some(founder) => founder.job_over(context, job),
             None => context.send_machine(HostNumber::ARBITER, MachineMessage::JobOver(job)),
         }
     }
@@ -112,7 +112,7 @@ impl Standing {
                 let answer = founder.answer(context, from, question);
                 context.send_machine(from, MachineMessage::Answered { request, answer });
             }
-            (MachineMessage::JobOver(job), Some(founder)) => founder.job_over(job),
+            (MachineMessage::JobOver(job), Some(founder)) => founder.job_over(context, job),
             (MachineMessage::Answered { request, answer }, None) => {
                 if let Some(caller) = self.asked.remove(&request) {
                     self.callers.answer(context, caller, answer);
@@ -142,7 +142,7 @@ impl Standing {
     }
 
     /// A word was applied.
-    pub(crate) fn word(&mut self, context: &Context<'_>, word: &Word) {
+    pub(crate) fn word(&mut self, context: &mut Context<'_>, word: &Word) {
         if let Some(founder) = &mut self.founder {
             founder.word(context, word);
         }

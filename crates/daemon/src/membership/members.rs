@@ -126,6 +126,7 @@ impl Members {
                 arbiter.process_returned(from, incarnation, process)
             }
             WordContent::JobEnds { job, code, cause } => arbiter.end_job(job, code, cause),
+            WordContent::JobOver { job } if from == own => arbiter.job_done(job),
             WordContent::HostLost { host, incarnation, silent_ms } if from == own => {
                 arbiter.host_lost(host, incarnation, silent_ms)
             }
@@ -134,7 +135,8 @@ impl Members {
             }
             WordContent::HostJoined(_)
             | WordContent::HostLost { .. }
-            | WordContent::HostGone { .. } => Vec::new(),
+            | WordContent::HostGone { .. }
+            | WordContent::JobOver { .. } => Vec::new(),
         };
         self.perform(outputs)
     }
@@ -144,6 +146,22 @@ impl Members {
         let incarnation = self.host(host).map(|entry| entry.incarnation);
         if let (Some(arbiter), Some(incarnation)) = (&mut self.arbiter, incarnation) {
             arbiter.add_part(job, segment, host, incarnation);
+        }
+    }
+
+    /// Records that a host's part of a job is over; for the arbiter.
+    pub(crate) fn part_removed(
+        &mut self,
+        segment: SegmentId,
+        host: HostNumber,
+    ) -> Vec<MembersEvent> {
+        let incarnation = self.host(host).map(|entry| entry.incarnation);
+        match (&mut self.arbiter, incarnation) {
+            (Some(arbiter), Some(incarnation)) => {
+                let outputs = arbiter.remove_part(segment, host, incarnation);
+                self.perform(outputs)
+            }
+            _ => Vec::new(),
         }
     }
 
@@ -260,9 +278,8 @@ fn follows(content: &WordContent, output: &FollowerOutput) -> bool {
     use landeck_protocols::hosts::{FarChange, FarState, FarSubject};
     match (content, output) {
         (WordContent::HostJoined(entry), FollowerOutput::Joined(joined)) => entry == joined,
-        (WordContent::JobEnds { job, .. }, FollowerOutput::JobEnds { job: ended, .. }) => {
-            job == ended
-        }
+        (WordContent::JobEnds { job, .. }, FollowerOutput::JobEnds { job: ended, .. })
+        | (WordContent::JobOver { job }, FollowerOutput::JobOver { job: ended }) => job == ended,
         (
             WordContent::ProcessEnded { process, .. }
             | WordContent::ProcessReturned { process, .. },

@@ -16,6 +16,8 @@ use serde::{Deserialize, Serialize};
 
 /// The number of group numbers in a block.
 const BLOCK: u32 = 4_096;
+/// The jobs that are over and still known as such, for what hosts say late about them.
+const OVER_MAX: usize = 1_024;
 /// The first group number that is not given out.
 const NUMBERS_END: u32 = 1 << 27;
 
@@ -108,6 +110,12 @@ pub enum NumbersError {
         /// The job.
         job: JobId,
     },
+    /// The job is over.
+    #[error("job {job} is over")]
+    Over {
+        /// The job.
+        job: JobId,
+    },
     /// The host does not take part.
     #[error("host {} takes no part in the machine as incarnation {incarnation}", .host.0)]
     NoHost {
@@ -124,6 +132,8 @@ pub struct Arbiter {
     hosts: BTreeMap<HostNumber, Admitted>,
     segments: BTreeMap<SegmentId, JobPart>,
     jobs: BTreeMap<JobId, JobWords>,
+    /// The last jobs that are over.
+    over: VecDeque<JobId>,
     ended: BTreeMap<ProcessId, (JobId, ProcessEnd)>,
     /// The words that some living host has not applied, oldest first.
     kept: VecDeque<Word>,
@@ -150,6 +160,8 @@ struct JobPart {
 
 #[derive(Clone, Debug)]
 struct JobWords {
+    /// Whether its conductor is done with it. It is forgotten when no host has a part of it.
+    is_done: bool,
     /// Code and cause of the first failure that has a word.
     failure: Option<(u8, String)>,
     end: Option<(u8, String)>,
@@ -161,7 +173,13 @@ struct JobWords {
 
 impl Default for JobWords {
     fn default() -> Self {
-        Self { failure: None, end: None, next_number: BLOCK, requests: BTreeMap::new() }
+        Self {
+            is_done: false,
+            failure: None,
+            end: None,
+            next_number: BLOCK,
+            requests: BTreeMap::new(),
+        }
     }
 }
 
@@ -173,6 +191,7 @@ impl Arbiter {
             hosts: BTreeMap::new(),
             segments: BTreeMap::new(),
             jobs: BTreeMap::new(),
+            over: VecDeque::new(),
             ended: BTreeMap::new(),
             kept: VecDeque::new(),
             last: 0,
@@ -214,7 +233,8 @@ impl Arbiter {
         }
     }
 
-    /// Records that a job has a segment on a host, whose processes that host may report from now on.
+    /// Records that a job has a segment on a host, whose processes that host may report from now on. A job that is over
+    /// stays so, and a lost host has no new part.
     pub fn add_part(
         &mut self,
         job: JobId,
@@ -222,8 +242,37 @@ impl Arbiter {
         host: HostNumber,
         incarnation: HostIncarnation,
     ) {
-        self.jobs.entry(job).or_default();
-        self.segments.insert(segment, JobPart { job, host, incarnation });
+        if self.is_living(host, incarnation) && !self.over.contains(&job) {
+            self.jobs.entry(job).or_default();
+            self.segments.insert(segment, JobPart { job, host, incarnation });
+        }
+    }
+
+    /// Records that a host's part of a job is over: the host reports nothing more of it.
+    pub fn remove_part(
+        &mut self,
+        segment: SegmentId,
+        host: HostNumber,
+        incarnation: HostIncarnation,
+    ) -> Vec<ArbiterOutput> {
+        let is_its = |part: &JobPart| (part.host, part.incarnation) == (host, incarnation);
+        match self.segments.get(&segment).copied().filter(is_its) {
+            Some(part) => {
+                self.segments.remove(&segment);
+                self.forget_if_over(part.job)
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// Records that a job's conductor is done with it, or that its host is gone. Once no host has a part of the job, a word
+    /// says that it is over, and it is forgotten.
+    pub fn job_done(&mut self, job: JobId) -> Vec<ArbiterOutput> {
+        if self.over.contains(&job) {
+            return Vec::new();
+        }
+        self.jobs.entry(job).or_default().is_done = true;
+        self.forget_if_over(job)
     }
 
     /// Takes the report of a host that a process of its own takes part no more. Only the first counts, and an end after it
@@ -312,12 +361,22 @@ impl Arbiter {
             return Vec::new();
         }
         self.set_standing(host, HostStanding::Gone);
-        self.give(WordContent::HostGone { host, incarnation })
+        let mut outputs = self.give(WordContent::HostGone { host, incarnation });
+        let its = |part: &JobPart| (part.host, part.incarnation) == (host, incarnation);
+        let parts: Vec<JobPart> =
+            self.segments.extract_if(.., |_, part| its(part)).map(|(_, part)| part).collect();
+        for part in parts {
+            outputs.extend(self.forget_if_over(part.job));
+        }
+        outputs
     }
 
     /// Ends a job. Only the first end of a job counts. If a failure of the job has a word, the job ends with the code
     /// and the cause of the first one; otherwise with those given here.
     pub fn end_job(&mut self, job: JobId, code: u8, cause: String) -> Vec<ArbiterOutput> {
+        if self.over.contains(&job) {
+            return Vec::new();
+        }
         let words = self.jobs.entry(job).or_default();
         if words.end.is_some() {
             return Vec::new();
@@ -371,6 +430,9 @@ impl Arbiter {
         if !self.is_living(host, incarnation) {
             return Err(NumbersError::NoHost { host, incarnation });
         }
+        if self.over.contains(&job) {
+            return Err(NumbersError::Over { job });
+        }
         let words = self.jobs.entry(job).or_default();
         let former = words.requests.get(&(host, incarnation));
         if let Some((_, block)) = former.filter(|(number, _)| *number == request) {
@@ -386,11 +448,9 @@ impl Arbiter {
         Ok(block)
     }
 
-    /// Forgets everything about a job that no host has any more.
-    pub fn forget_job(&mut self, job: JobId) {
-        self.jobs.remove(&job);
-        self.segments.retain(|_, part| part.job != job);
-        self.ended.retain(|_, (of, _)| *of != job);
+    /// The jobs that are not forgotten.
+    pub fn jobs(&self) -> impl Iterator<Item = JobId> {
+        self.jobs.keys().copied()
     }
 
     /// Everything that has been said so far.
@@ -444,6 +504,21 @@ impl Arbiter {
         while self.kept.front().is_some_and(|word| word.number <= applied) {
             self.kept.pop_front();
         }
+    }
+
+    /// Forgets a job that is over, and says so.
+    fn forget_if_over(&mut self, job: JobId) -> Vec<ArbiterOutput> {
+        let is_done = self.jobs.get(&job).is_some_and(|words| words.is_done);
+        if !is_done || self.segments.values().any(|part| part.job == job) {
+            return Vec::new();
+        }
+        self.jobs.remove(&job);
+        self.ended.retain(|_, (of, _)| *of != job);
+        self.over.push_back(job);
+        if self.over.len() > OVER_MAX {
+            self.over.pop_front();
+        }
+        self.give(WordContent::JobOver { job })
     }
 
     fn note_failure(&mut self, job: JobId, code: u8, cause: String) {
@@ -593,8 +668,39 @@ mod tests {
         assert!(arbiter.end_job(JOB, 1, String::new()).is_empty());
         let other = arbiter.end_job(JobId(6), 4, "as asked".into());
         assert!(format!("{other:?}").contains("code: 4"), "{other:?}");
-        arbiter.forget_job(JOB);
-        assert_eq!(arbiter.snapshot().ended, []);
+    }
+
+    #[test]
+    fn a_job_is_forgotten_when_its_conductor_is_done_and_no_host_has_a_part() {
+        let mut arbiter = arbiter();
+        died(&mut arbiter, 2, 9);
+        let remove = |arbiter: &mut Arbiter, host: u16| {
+            let incarnation = HostIncarnation(10 + u64::from(host));
+            arbiter.remove_part(SegmentId(host.into()), HostNumber(host), incarnation).len()
+        };
+        assert_eq!((remove(&mut arbiter, 1), arbiter.job_done(JOB).len()), (0, 0));
+        assert_eq!(arbiter.snapshot().ended.len(), 1, "a part of it runs");
+        let foreign = arbiter.remove_part(SegmentId(2), HostNumber(1), HostIncarnation(11));
+        assert!(foreign.is_empty(), "the part of another host");
+        assert_eq!(remove(&mut arbiter, 2), 3, "a word for each host");
+        assert_eq!((arbiter.snapshot().ended, arbiter.jobs().count()), (Vec::new(), 0));
+        assert_eq!((remove(&mut arbiter, 2), arbiter.job_done(JOB).len()), (0, 0));
+        arbiter.add_part(JOB, SegmentId(7), HostNumber(1), HostIncarnation(11));
+        assert!(arbiter.end_job(JOB, 1, "late".into()).is_empty());
+        let late = arbiter.lease_numbers(JOB, HostNumber(1), HostIncarnation(11), 1);
+        assert_eq!(late, Err(NumbersError::Over { job: JOB }));
+        assert_eq!(arbiter.jobs().count(), 0, "what is said late changes nothing");
+    }
+
+    #[test]
+    fn the_parts_of_a_host_are_over_when_it_is_gone() {
+        let mut arbiter = arbiter();
+        arbiter.remove_part(SegmentId(1), HostNumber(1), HostIncarnation(11));
+        arbiter.job_done(JOB);
+        arbiter.host_lost(HostNumber(2), HostIncarnation(12), 1);
+        assert_eq!(arbiter.jobs().count(), 1, "processes of a lost host may run");
+        assert_eq!(arbiter.host_gone(HostNumber(2), HostIncarnation(12)).len(), 4);
+        assert_eq!(arbiter.jobs().count(), 0);
     }
 
     #[test]

@@ -14,7 +14,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use landeck_wire::{HostNumber, ProcessId};
+use landeck_wire::{HostNumber, JobId, ProcessId};
 use serde::{Deserialize, Serialize};
 
 /// The directions in which connections between this host and another one can be opened.
@@ -141,7 +141,7 @@ pub struct Dialling {
     limit: Duration,
     hosts: BTreeMap<HostNumber, Route>,
     pairs: BTreeMap<(ProcessId, ProcessId), Ends>,
-    ended: BTreeSet<ProcessId>,
+    ended: BTreeMap<JobId, BTreeSet<ProcessId>>,
     is_held: bool,
 }
 
@@ -197,7 +197,7 @@ impl Dialling {
     /// Creates the lanes of a host that has none. A connected lane that is not confirmed within `limit` has failed.
     #[must_use]
     pub fn new(limit: Duration) -> Self {
-        let (hosts, pairs, ended) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
+        let (hosts, pairs, ended) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         Self { limit, hosts, pairs, ended, is_held: false }
     }
 
@@ -403,10 +403,15 @@ impl Dialling {
         outputs
     }
 
-    /// A process has ended, on this host or another one.
-    pub fn process_ended(&mut self, process: ProcessId) -> Vec<DialOutput> {
-        self.ended.insert(process);
+    /// A process of a job has ended, on this host or another one.
+    pub fn process_ended(&mut self, job: JobId, process: ProcessId) -> Vec<DialOutput> {
+        self.ended.entry(job).or_default().insert(process);
         self.forget(|ends| ends.own == process || ends.far == process)
+    }
+
+    /// Forgets the ends of the processes of a job that is over.
+    pub fn job_over(&mut self, job: JobId) {
+        self.ended.remove(&job);
     }
 
     /// A host is lost. Its lanes stay until they are read to their ends; nothing new is opened.
@@ -441,9 +446,8 @@ impl Dialling {
 
     /// The pair of two processes, unless one has ended or the host takes no part.
     fn ends(&self, own: ProcessId, far: ProcessId, host: HostNumber) -> Option<Ends> {
-        let is_over = self.ended.contains(&own)
-            || self.ended.contains(&far)
-            || !self.hosts.contains_key(&host);
+        let has_ended = |process| self.ended.values().any(|ended| ended.contains(process));
+        let is_over = has_ended(&own) || has_ended(&far) || !self.hosts.contains_key(&host);
         let new = Ends {
             own,
             far,
@@ -755,7 +759,10 @@ mod tests {
         let (a, b) = (process(A), process(B));
         let mut low = daemon(B, HostReach::Both);
         low.want(a, b, B);
-        assert_eq!(low.process_ended(b), [DialOutput::Cancel { own: a, far: b, lane: 1 }]);
+        assert_eq!(
+            low.process_ended(JobId(1), b),
+            [DialOutput::Cancel { own: a, far: b, lane: 1 }]
+        );
         assert_eq!(
             low.dialled(a, b, 1, Duration::ZERO),
             [DialOutput::Cancel { own: a, far: b, lane: 1 }]

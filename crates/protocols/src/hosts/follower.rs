@@ -72,6 +72,11 @@ pub enum FollowerOutput {
         /// The cause, in a sentence for people.
         cause: String,
     },
+    /// A job is over on all hosts: forget it.
+    JobOver {
+        /// The job.
+        job: JobId,
+    },
     /// Ask the arbiter for all words from this number on.
     Resend {
         /// The first missing number.
@@ -190,12 +195,6 @@ impl WordFollower {
         }
     }
 
-    /// Forgets everything about a job that this host has no more.
-    pub fn forget_job(&mut self, job: JobId) {
-        self.ended.retain(|_, (of, _)| *of != job);
-        self.ending.remove(&job);
-    }
-
     fn apply(&mut self, content: WordContent) -> Option<FollowerOutput> {
         match content {
             WordContent::HostJoined(entry) => {
@@ -228,6 +227,11 @@ impl WordFollower {
             WordContent::JobEnds { job, code, cause } => {
                 self.ending.insert(job, (code, cause.clone()));
                 Some(FollowerOutput::JobEnds { job, code, cause })
+            }
+            WordContent::JobOver { job } => {
+                self.ended.retain(|_, (of, _)| *of != job);
+                self.ending.remove(&job);
+                Some(FollowerOutput::JobOver { job })
             }
         }
     }
@@ -311,6 +315,8 @@ mod tests {
             WordContent::HostJoined(entry(6)),
             WordContent::HostLost { host: HostNumber(1), incarnation, silent_ms: 1 },
             WordContent::JobEnds { job: JobId(2), code: 7, cause: "asked".into() },
+            WordContent::JobEnds { job: JobId(3), code: 7, cause: "asked".into() },
+            WordContent::JobOver { job: JobId(3) },
         ];
         let mut first = WordFollower::new(Snapshot::default());
         let mut outputs = Vec::new();
@@ -324,9 +330,14 @@ mod tests {
                 );
             }
         }
-        assert_eq!(outputs, [1, 1, 1, 1, 0, 1], "a word on another incarnation changes nothing");
+        assert_eq!(
+            outputs,
+            [1, 1, 1, 1, 0, 1, 1, 1],
+            "a word on another incarnation changes nothing"
+        );
         assert!(first.is_living(HostNumber(1), HostIncarnation(6)));
         let second = WordFollower::new(first.snapshot());
         assert_eq!(second.snapshot(), first.snapshot());
+        assert_eq!(first.snapshot().ending, [(JobId(2), 7, "asked".into())], "one is over");
     }
 }

@@ -18,7 +18,7 @@ pub const JOB_NAMES_MAX: usize = 1 << 16;
 pub struct NameTable {
     /// The objects with a name, each with the host of its owner.
     jobs: BTreeMap<JobId, Registry<HostNumber>>,
-    ended: BTreeSet<ProcessId>,
+    ended: BTreeMap<JobId, BTreeSet<ProcessId>>,
     lost: BTreeSet<HostNumber>,
 }
 
@@ -32,7 +32,9 @@ impl NameTable {
         pid: u32,
         question: ObjectQuestion,
     ) -> ObjectAnswer {
-        if self.ended.contains(&question.process) || self.lost.contains(&host) {
+        let ended = self.ended.get(&job);
+        let has_ended = ended.is_some_and(|ended| ended.contains(&question.process));
+        if has_ended || self.lost.contains(&host) {
             return ObjectAnswer::bare(Verdict::NotAlive);
         }
         let has_name = match question.kind {
@@ -54,8 +56,8 @@ impl NameTable {
     }
 
     /// Takes back the names of a process that has ended.
-    pub fn process_ended(&mut self, process: ProcessId) {
-        self.ended.insert(process);
+    pub fn process_ended(&mut self, job: JobId, process: ProcessId) {
+        self.ended.entry(job).or_default().insert(process);
         for names in self.jobs.values_mut() {
             names.remove_all(|entry| entry.object.owner == process);
         }
@@ -72,6 +74,7 @@ impl NameTable {
     /// Forgets a job that is over.
     pub fn job_over(&mut self, job: JobId) {
         self.jobs.remove(&job);
+        self.ended.remove(&job);
     }
 }
 
@@ -176,7 +179,7 @@ mod tests {
         let mut table = NameTable::default();
         publish(&mut table, (1, 0), "a");
         publish(&mut table, (1, 1), "b");
-        table.process_ended(process(1, 0));
+        table.process_ended(JOB, process(1, 0));
         assert_eq!((find(&mut table, "a"), find(&mut table, "b")), (None, Some(process(1, 1))));
         assert_eq!(publish(&mut table, (1, 0), "a").verdict, Verdict::NotAlive);
         assert_eq!(number(&publish(&mut table, (2, 0), "a")), 3);
@@ -199,7 +202,8 @@ mod tests {
             number(&publish(&mut table, (1, 0), &format!("{name}")));
         }
         assert_eq!(publish(&mut table, (1, 0), "more").verdict, Verdict::TooMany);
+        table.process_ended(JOB, process(1, 0));
         table.job_over(JOB);
-        assert!(table.jobs.is_empty());
+        assert!(table.jobs.is_empty() && table.ended.is_empty());
     }
 }

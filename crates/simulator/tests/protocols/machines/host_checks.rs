@@ -51,7 +51,12 @@ pub(super) struct HostChecks {
     /// When each incarnation was called lost.
     lost: BTreeMap<HostIncarnation, Duration>,
     gone: BTreeSet<HostIncarnation>,
-    blocks: BTreeMap<u32, (HostIncarnation, u64)>,
+    blocks: BTreeMap<(u64, u32), (HostIncarnation, u64)>,
+    /// The incarnations that have parts of each job, as the arbiter has heard.
+    parts: BTreeSet<(JobId, HostIncarnation)>,
+    /// The jobs whose conductor is done, and those that a word has called over.
+    done: BTreeSet<JobId>,
+    forgotten: BTreeSet<JobId>,
     ending: BTreeSet<JobId>,
     /// The hosts that were called lost by their silence.
     pub(super) losses: u64,
@@ -97,7 +102,7 @@ impl HostChecks {
                     None => true,
                     Some(before) => !before.is_final() && end.is_final(),
                 };
-                let is_over = self.over.contains(&HostIncarnation(process.segment.0));
+                let is_over = self.over.contains(&incarnation_of(*process));
                 ensure(is_first && !is_over, name, || format!("another word on process {process}"))
             }
             WordContent::ProcessReturned { process, .. } => {
@@ -106,7 +111,7 @@ impl HostChecks {
                 let was_away = before.is_some_and(|end| {
                     std::mem::replace(end, ProcessEnd::Left) == ProcessEnd::Away
                 });
-                let is_over = self.over.contains(&HostIncarnation(process.segment.0));
+                let is_over = self.over.contains(&incarnation_of(*process));
                 ensure(was_away && !is_over, name, || format!("process {process} returns"))
             }
             WordContent::HostLost { incarnation, .. } => {
@@ -117,8 +122,38 @@ impl HostChecks {
                 let is_first = self.ending.insert(*job);
                 ensure(is_first, "a job ends once", || format!("job {job} ends again"))
             }
+            WordContent::JobOver { job } => {
+                let is_first = self.forgotten.insert(*job);
+                let parts: Vec<_> = self.parts.iter().filter(|(of, _)| of == job).collect();
+                let is_over = self.done.contains(job) && parts.is_empty();
+                ensure(is_first && is_over, "a job is over once nobody has a part", || {
+                    format!("job {job} is called over, and has the parts {parts:?}")
+                })
+            }
             WordContent::HostJoined(_) | WordContent::HostGone { .. } => Ok(()),
         }
+    }
+
+    /// The arbiter has heard of a host's part of a job.
+    pub(super) fn part_added(&mut self, job: JobId, incarnation: HostIncarnation) {
+        if !self.forgotten.contains(&job) {
+            self.parts.insert((job, incarnation));
+        }
+    }
+
+    /// The arbiter has heard that a part is over.
+    pub(super) fn part_over(&mut self, job: JobId, incarnation: HostIncarnation) {
+        self.parts.remove(&(job, incarnation));
+    }
+
+    /// An incarnation is gone, and all of its parts.
+    pub(super) fn parts_gone(&mut self, incarnation: HostIncarnation) {
+        self.parts.retain(|(_, of)| *of != incarnation);
+    }
+
+    /// A job's conductor is done with it.
+    pub(super) fn job_done(&mut self, job: JobId) {
+        self.done.insert(job);
     }
 
     /// A follower has gone from one number to another, and said what follows.
@@ -276,10 +311,10 @@ impl HostChecks {
     pub(super) fn block(
         &mut self,
         incarnation: HostIncarnation,
-        request: u64,
+        (job, request): (u64, u64),
         block: NumberBlock,
     ) -> Check {
-        let asker = *self.blocks.entry(block.first).or_insert((incarnation, request));
+        let asker = *self.blocks.entry((job, block.first)).or_insert((incarnation, request));
         let is_whole = block.first.is_multiple_of(block.count) && block.first > 0;
         ensure(
             asker == (incarnation, request) && is_whole,
@@ -313,7 +348,13 @@ fn consequence(word: &Word) -> FollowerOutput {
             far(FarSubject::Process(process), FarState::Died { pid, status })
         }
         WordContent::JobEnds { job, code, cause } => FollowerOutput::JobEnds { job, code, cause },
+        WordContent::JobOver { job } => FollowerOutput::JobOver { job },
     }
+}
+
+/// The incarnation of the host that a process belongs to.
+fn incarnation_of(process: ProcessId) -> HostIncarnation {
+    HostIncarnation(process.segment.0 & u64::from(u32::MAX))
 }
 
 /// An error with this name if something does not hold.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use landeck_protocols::hosts::{
     Arbiter, ArbiterOutput, Detector, DetectorOutput, FollowerOutput, HostEnd, HostSight,
-    HostTiming, Lease, LeaseOutput, NumberBlock, Snapshot, WordFollower,
+    HostTiming, Lease, LeaseOutput, NumberBlock, NumbersError, Snapshot, WordFollower,
 };
 use landeck_wire::heartbeat::Heartbeat;
 use landeck_wire::word::{HostEntry, ProcessEnd, Word};
@@ -21,7 +21,6 @@ use landeck_simulator::{Events, Time};
 
 mod faults;
 
-const JOB: JobId = JobId(1);
 /// The datagrams that a socket holds while nobody reads it.
 const SOCKET_DATAGRAMS: usize = 64;
 /// A daemon that is not admitted asks again after this time.
@@ -77,8 +76,10 @@ enum Up {
     Ended(HostIncarnation, ProcessId, ProcessEnd),
     Returned(HostIncarnation, ProcessId),
     Resend(HostIncarnation),
-    Numbers(HostIncarnation, u64),
-    EndJob(u8),
+    Numbers(HostIncarnation, JobId, u64),
+    EndJob(JobId, u8),
+    PartAdded(HostIncarnation, JobId),
+    PartOver(HostIncarnation, JobId),
     Bye(HostIncarnation),
 }
 
@@ -119,15 +120,42 @@ enum Inbound {
 
 #[derive(Clone, Debug)]
 enum Event {
-    Look { node: usize, generation: u32 },
-    Arrive { node: usize, inbound: Inbound },
-    Attempt { host: usize, is_up: bool, epoch: u32 },
-    Probe { host: usize },
-    Hello { node: usize, incarnation: u64 },
-    ProcessEnds { node: usize },
+    Look {
+        node: usize,
+        generation: u32,
+    },
+    Arrive {
+        node: usize,
+        inbound: Inbound,
+    },
+    Attempt {
+        host: usize,
+        is_up: bool,
+        epoch: u32,
+    },
+    Probe {
+        host: usize,
+    },
+    Hello {
+        node: usize,
+        incarnation: u64,
+    },
+    ProcessEnds {
+        node: usize,
+    },
+    /// The current job is over for its conductor, and the next one begins.
+    JobTurns,
+    /// A host has the part of this job next.
+    PartTurns {
+        node: usize,
+        job: u64,
+    },
     Fault(Fault),
     Repair(Fault, usize),
-    Start { node: usize, incarnation: u64 },
+    Start {
+        node: usize,
+        incarnation: u64,
+    },
     Heal,
 }
 
@@ -152,6 +180,8 @@ struct Node {
     is_paused: bool,
     /// Whether the processes of this host's part run.
     runs: bool,
+    /// The job of this host's part.
+    job: u64,
     inbox: VecDeque<Inbound>,
     generation: u32,
     lease: Option<Lease>,
@@ -166,6 +196,8 @@ struct Node {
     away: Vec<ProcessId>,
     back: Vec<ProcessId>,
     request: u64,
+    /// The job that it needs numbers for.
+    request_job: u64,
     is_request_open: bool,
     trouble: Trouble,
 }
@@ -190,6 +222,8 @@ struct World {
     /// The trunk of each host; that of the arbiter's own host is not used.
     trunks: Vec<Trunk>,
     arbiter: Arbiter,
+    /// The job that runs.
+    job: u64,
     detectors: BTreeMap<usize, Detector>,
     incarnations: u64,
     /// Since when the arbiter looks punctually.
@@ -197,6 +231,11 @@ struct World {
     is_healed: bool,
     checks: HostChecks,
     failure: Option<ProtocolFailure>,
+}
+
+/// The segment of a job's part in an incarnation of a host.
+fn segment(incarnation: HostIncarnation, job: JobId) -> SegmentId {
+    SegmentId(job.0 << 32 | incarnation.0)
 }
 
 fn entry(host: usize, incarnation: u64) -> HostEntry {
@@ -227,6 +266,7 @@ impl World {
                 is_frozen: false,
                 is_paused: false,
                 runs: true,
+                job: 1,
                 inbox: VecDeque::new(),
                 generation: 0,
                 lease: None,
@@ -237,6 +277,7 @@ impl World {
                 away: Vec::new(),
                 back: Vec::new(),
                 request: 0,
+                request_job: 0,
                 is_request_open: false,
                 trouble: Trouble { incarnation: 1 + host as u64, ..Trouble::default() },
             }
@@ -261,6 +302,7 @@ impl World {
             incarnations: nodes.len() as u64,
             nodes,
             arbiter,
+            job: 1,
             detectors: BTreeMap::new(),
             punctual_since: Duration::ZERO,
             is_healed: false,
@@ -277,7 +319,8 @@ impl World {
     }
 
     fn begin(&mut self) {
-        self.arbiter.add_part(JOB, SegmentId(1), HostNumber(0), HostIncarnation(1));
+        self.add_part(0, HostIncarnation(1), JobId(1));
+        self.plan_job_turn();
         for node in 0..self.nodes.len() {
             self.plan_look(node);
             let mean = self.setting.process_ends;
@@ -345,6 +388,8 @@ impl World {
                 }
             }
             Event::ProcessEnds { node } => self.process_ends(node),
+            Event::JobTurns => self.job_turns(),
+            Event::PartTurns { node, job } => self.part_turns(node, job),
             Event::Fault(fault) => self.fault(fault),
             Event::Repair(fault, node) => self.repair(fault, node),
             Event::Start { node, incarnation } => {
@@ -556,7 +601,7 @@ impl World {
                 let current = &mut self.nodes[node];
                 if current.request == request {
                     current.is_request_open = false;
-                    let check = self.checks.block(own, request, block);
+                    let check = self.checks.block(own, (current.request_job, request), block);
                     self.check(check);
                 }
             }
@@ -594,10 +639,21 @@ impl World {
                 self.arbiter.process_returned(host, incarnation, process)
             }
             Up::Resend(incarnation) => self.arbiter.trunk_renewed(host, incarnation),
-            Up::EndJob(code) => self.arbiter.end_job(JOB, code, "a process asked for it".into()),
-            Up::Numbers(incarnation, request) => {
-                if let Ok(block) = self.arbiter.lease_numbers(JOB, host, incarnation, request) {
-                    self.send_down(from, Down::Block(request, block));
+            Up::EndJob(job, code) => {
+                self.arbiter.end_job(job, code, "a process asked for it".into())
+            }
+            Up::PartAdded(incarnation, job) => return self.add_part(from, incarnation, job),
+            Up::PartOver(incarnation, job) => {
+                self.checks.part_over(job, incarnation);
+                self.arbiter.remove_part(segment(incarnation, job), host, incarnation)
+            }
+            Up::Numbers(incarnation, job, request) => {
+                let block = self.arbiter.lease_numbers(job, host, incarnation, request);
+                match block {
+                    Ok(block) => self.send_down(from, Down::Block(request, block)),
+                    // Nobody needs numbers of a job that is over.
+                    Err(NumbersError::Over { .. }) => self.nodes[from].is_request_open = false,
+                    Err(_) => {}
                 }
                 return;
             }
@@ -630,7 +686,7 @@ impl World {
                     None => Detector::new(self.timing, host, incarnation, own, local),
                 };
                 self.detectors.insert(from, detector);
-                self.arbiter.add_part(JOB, SegmentId(incarnation.0), host, incarnation);
+                self.add_part(from, incarnation, JobId(self.nodes[from].job));
                 self.carry_out(outputs);
             }
             Err(landeck_protocols::hosts::AdmissionError::Excluded { .. }) => {
@@ -682,6 +738,7 @@ impl World {
                     let check =
                         self.checks.gone(incarnation, self.now, runs, current.trouble, self.timing);
                     self.check(check);
+                    self.checks.parts_gone(incarnation);
                     let words = self.arbiter.host_gone(number, incarnation);
                     self.carry_out(words);
                 }
@@ -729,6 +786,15 @@ impl World {
                 }
             }
         }
+    }
+
+    /// The arbiter learns of a host's part of a job.
+    fn add_part(&mut self, host: usize, incarnation: HostIncarnation, job: JobId) {
+        let number = HostNumber(host as u16);
+        if self.arbiter.is_living(number, incarnation) {
+            self.checks.part_added(job, incarnation);
+        }
+        self.arbiter.add_part(job, segment(incarnation, job), number, incarnation);
     }
 
     // ---- trunks
@@ -824,7 +890,7 @@ impl World {
         let request = current.is_request_open.then_some(current.request);
         reports.into_iter().for_each(|report| self.send_up(node, report));
         if let Some(request) = request {
-            self.send_up(node, Up::Numbers(own, request));
+            self.send_up(node, Up::Numbers(own, JobId(self.nodes[node].request_job), request));
         }
     }
 
@@ -849,6 +915,10 @@ impl World {
                 format!("host {host} holds at the end")
             })?;
         }
+        let known: Vec<JobId> = self.arbiter.jobs().collect();
+        ensure(known == [JobId(self.job)], "jobs that are over are forgotten", || {
+            format!("the arbiter knows the jobs {known:?}, and {} runs", self.job)
+        })?;
         ensure(self.arbiter.kept() == 0, "words are forgotten", || {
             format!("the arbiter keeps {} words", self.arbiter.kept())
         })

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use landeck_protocols::hosts::{DialMessage, DialOutput, Dialling, HostReach};
-use landeck_wire::{HostNumber, Incarnation, ProcessId, SegmentId, Slot};
+use landeck_wire::{HostNumber, Incarnation, JobId, ProcessId, SegmentId, Slot};
 
 use super::draw::Draw;
 use super::event_log::{EventLog, ProtocolFailure};
@@ -277,7 +277,7 @@ impl World {
             }
             Event::Learn { side, process } => {
                 self.known[side].insert(process);
-                let outputs = self.daemons[side].process_ended(process);
+                let outputs = self.daemons[side].process_ended(JobId(1), process);
                 self.carry_out(side, outputs)
             }
             _ => self.fault(event),

@@ -173,7 +173,7 @@ impl World {
                 self.plan(DELAY_MAX, Event::Word(process));
             }
             Event::Word(process) => {
-                self.table.process_ended(process);
+                self.table.process_ended(JOB, process);
                 self.forget(process);
             }
             Event::HostLost(host) => {

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use landeck_wire::word::ProcessEnd;
-use landeck_wire::{HostIncarnation, Incarnation, ProcessId, SegmentId, Slot};
+use landeck_wire::{HostIncarnation, Incarnation, JobId, ProcessId, Slot};
 
-use super::{ASK_AGAIN, Event, Fault, Node, Up, World};
+use super::{ASK_AGAIN, Event, Fault, Node, Up, World, segment};
 
 impl Node {
     /// A process of this host ends, goes away or returns.
@@ -27,7 +27,8 @@ impl Node {
         let process = again.unwrap_or_else(|| {
             self.slots += 1;
             let slot = Slot(self.slots - 1);
-            ProcessId { segment: SegmentId(own.0), slot, incarnation: Incarnation(1) }
+            let segment = segment(own, JobId(self.job));
+            ProcessId { segment, slot, incarnation: Incarnation(1) }
         });
         let end = match self.reports.len() % 3 {
             0 => ProcessEnd::Left,
@@ -61,18 +62,61 @@ impl World {
         let own = HostIncarnation(current.incarnation);
         let report = current.next_report(own, turn);
         current.reports.push(report.clone());
+        let job = JobId(current.job);
         let request = ask.then(|| {
             current.request += 1;
+            current.request_job = current.job;
             current.is_request_open = true;
             current.request
         });
         self.send_up(node, report);
         if let Some(request) = request {
-            self.send_up(node, Up::Numbers(own, request));
+            self.send_up(node, Up::Numbers(own, job, request));
         }
         if end_job {
-            self.send_up(node, Up::EndJob(3));
+            self.send_up(node, Up::EndJob(job, 3));
         }
+    }
+
+    pub(super) fn plan_job_turn(&mut self) {
+        let wait = self.draw.about(10 * self.setting.process_ends);
+        self.plan(self.now + wait, Event::JobTurns);
+    }
+
+    /// The conductor, which is on the arbiter's host, is done with the job. The hosts end their parts one after the other.
+    pub(super) fn job_turns(&mut self) {
+        if self.is_healed {
+            return;
+        }
+        self.plan_job_turn();
+        let done = JobId(self.job);
+        self.job += 1;
+        for node in 0..self.nodes.len() {
+            let wait = self.draw.time(Duration::ZERO, Duration::from_secs(2));
+            self.plan(self.now + wait, Event::PartTurns { node, job: self.job });
+        }
+        self.checks.job_done(done);
+        let outputs = self.arbiter.job_done(done);
+        self.carry_out(outputs);
+    }
+
+    /// The part of a host is over, and that of the next job begins.
+    pub(super) fn part_turns(&mut self, node: usize, job: u64) {
+        let current = &mut self.nodes[node];
+        if current.job >= job {
+            return;
+        }
+        if !current.runs || current.is_paused || current.is_frozen || current.follower.is_none() {
+            return self.plan(self.now + ASK_AGAIN, Event::PartTurns { node, job });
+        }
+        let own = HostIncarnation(current.incarnation);
+        let reports = [Up::PartOver(own, JobId(current.job)), Up::PartAdded(own, JobId(job))];
+        current.job = job;
+        current.slots = 0;
+        current.away.clear();
+        current.back.clear();
+        current.reports.extend(reports.clone());
+        reports.into_iter().for_each(|report| self.send_up(node, report));
     }
 
     pub(super) fn start_later(&mut self, node: usize) {
@@ -88,6 +132,7 @@ impl World {
         let (incarnation, began) = (self.incarnations, self.local(node));
         let current = &mut self.nodes[node];
         current.incarnation = incarnation;
+        current.job = self.job;
         (current.trouble.incarnation, current.trouble.welcomed) = (incarnation, None);
         (current.is_up, current.runs) = (true, true);
         (current.lease, current.follower, current.began) = (None, None, began);
