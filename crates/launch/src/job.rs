@@ -75,9 +75,10 @@ impl Launch {
             _ => Some(numbers.map(|number| number.unwrap_or(1)).sum()),
         };
         let name = self.job_name();
-        let booking = BookingWish { processes, is_exclusive: wish.is_exclusive };
+        let (is_exclusive, waits) = (wish.is_exclusive, wish.waits);
+        let booking = BookingWish { processes, is_exclusive, waits };
         let hosts = call.book(job, name, booking)?.map_err(|text| {
-            let text = format!("{text}. The job was not started");
+            let text = format!("{text}. The job was not started; --wait waits");
             LaunchError::Refused { exit_code: LAUNCHER_FAILED, text }
         })?;
         let list = hosts.iter().map(|host| HostRequest::new(host.name.clone(), host.processes));

@@ -23,6 +23,8 @@ pub const VARIABLE: &str = "LANDECK_MACHINE";
 const ANSWER_TIME: Duration = Duration::from_secs(15);
 /// How long a machine has to end. Its jobs have ten seconds of it.
 const END_TIME: Duration = Duration::from_secs(60);
+/// How long a command waits that asks again.
+const ASK_AGAIN: Duration = Duration::from_millis(50);
 /// The longest name of a machine.
 const NAME_BYTES_MAX: usize = 40;
 
@@ -84,6 +86,27 @@ pub enum MachineQuestion {
         /// The processors.
         wish: BookingWish,
     },
+    /// Let no further job come to a host.
+    Drain {
+        /// The host.
+        host: String,
+        /// The reason, for people.
+        reason: String,
+    },
+    /// Let jobs come to a host again.
+    Resume {
+        /// The host.
+        host: String,
+    },
+    /// Take a host out of the machine, when no job is there.
+    Remove {
+        /// The host.
+        host: String,
+        /// Whether the jobs there are ended first.
+        ends_jobs: bool,
+    },
+    /// What has the daemon of this host noted?
+    Log,
     /// End the machine.
     Stop {
         /// Whether its jobs are ended first. Otherwise it stays while there are any.
@@ -100,6 +123,12 @@ pub enum MachineAnswer {
     Admitted(Result<Admitted, AdmissionRefusal>),
     /// The hosts of the job, in the order of its ranks; or the reason why it cannot begin now.
     Booked(Result<Vec<BookedHost>, String>),
+    /// It was done, or why not.
+    Done(Result<(), String>),
+    /// The host leaves the machine, unless these jobs are still there; or why it cannot.
+    Removing(Result<Vec<JobStatus>, String>),
+    /// The notes of the daemon, the oldest first, each with its time by the host's clock in nanoseconds since 1970.
+    Log(Vec<(u64, String)>),
     /// The machine ends, or stays because of these jobs. A conversation ends when the daemon has ended.
     Stopping(Result<(), Vec<JobStatus>>),
 }
@@ -143,6 +172,8 @@ pub enum HostState {
     Joining,
     /// It takes part.
     Up,
+    /// It takes part, and no further job comes there.
+    Draining,
     /// It does not answer.
     Lost,
     /// Nothing of it runs any more.
@@ -150,11 +181,17 @@ pub enum HostState {
 }
 
 impl HostState {
+    /// Whether the host takes part.
+    pub const fn is_up(self) -> bool {
+        matches!(self, Self::Up | Self::Draining)
+    }
+
     /// The word for people and for JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Joining => "joining",
             Self::Up => "up",
+            Self::Draining => "draining",
             Self::Lost => "lost",
             Self::Gone => "gone",
         }
@@ -308,7 +345,7 @@ impl MachineCall {
         }
     }
 
-    /// Books processors for a job. They are free again when this conversation ends, or the job that it starts.
+    /// Books processors for a job, and waits for them if that is wished. They are free again when this conversation ends, or the job that it starts.
     ///
     /// # Errors
     /// [`MachineError::Silent`]. The inner error is the reason why the job cannot begin now.
@@ -318,9 +355,13 @@ impl MachineCall {
         name: String,
         wish: BookingWish,
     ) -> Result<Result<Vec<BookedHost>, String>, MachineError> {
-        match self.ask(MachineQuestion::Book { job, name, wish })? {
-            MachineAnswer::Booked(outcome) => Ok(outcome),
-            _ => Err(self.confused()),
+        loop {
+            match self.ask(MachineQuestion::Book { job, name: name.clone(), wish })? {
+                // It has its place in the order of those that wait, as long as this conversation lasts.
+                MachineAnswer::Booked(Err(_)) if wish.waits => std::thread::sleep(ASK_AGAIN),
+                MachineAnswer::Booked(outcome) => return Ok(outcome),
+                _ => return Err(self.confused()),
+            }
         }
     }
 
@@ -338,6 +379,63 @@ impl MachineCall {
             MachineAnswer::Stopping(stays) => Ok(stays),
             _ => Err(self.confused()),
         }
+    }
+
+    /// Asks for something that is done or not.
+    ///
+    /// # Errors
+    /// [`MachineError::Silent`]. The inner error is the reason why it was not done.
+    pub fn ask_to(
+        &mut self,
+        question: MachineQuestion,
+    ) -> Result<Result<(), String>, MachineError> {
+        match self.ask(question)? {
+            MachineAnswer::Done(outcome) => Ok(outcome),
+            _ => Err(self.confused()),
+        }
+    }
+
+    /// Asks for the notes of the daemon on this host.
+    ///
+    /// # Errors
+    /// [`MachineError::Silent`].
+    pub fn log(&mut self) -> Result<Vec<(u64, String)>, MachineError> {
+        match self.ask(MachineQuestion::Log)? {
+            MachineAnswer::Log(lines) => Ok(lines),
+            _ => Err(self.confused()),
+        }
+    }
+
+    /// Takes a host out of the machine, and waits until no job is there and it has left. `waits` gets the jobs that are
+    /// waited for, once.
+    ///
+    /// # Errors
+    /// [`MachineError::Silent`]. The inner error is the reason why the host cannot be removed.
+    pub fn remove(
+        &mut self,
+        host: &str,
+        ends_jobs: bool,
+        waits: impl FnOnce(&[JobStatus]),
+    ) -> Result<Result<(), String>, MachineError> {
+        let mut waits = Some(waits);
+        loop {
+            let question = MachineQuestion::Remove { host: host.to_owned(), ends_jobs };
+            match self.ask(question)? {
+                MachineAnswer::Removing(Ok(jobs)) if jobs.is_empty() => break,
+                MachineAnswer::Removing(Ok(jobs)) => {
+                    if let Some(waits) = waits.take() {
+                        waits(&jobs);
+                    }
+                }
+                MachineAnswer::Removing(Err(why)) => return Ok(Err(why)),
+                _ => return Err(self.confused()),
+            }
+            std::thread::sleep(ASK_AGAIN);
+        }
+        while self.status()?.hosts.iter().any(|known| known.name == host) {
+            std::thread::sleep(ASK_AGAIN);
+        }
+        Ok(Ok(()))
     }
 
     /// The stream, behind the questions: it is that of a launcher now.

@@ -13,8 +13,7 @@ use crate::arbiter::way_of;
 use crate::gathering::{Admission, AdmissionRefusal, Admitted, Gathering};
 use crate::hosts_options::HostsOptions;
 use crate::machine::{
-    HostState, MachineAnswer, MachineCall, MachineError, MachineName, MachineQuestion,
-    MachineStatus,
+    MachineAnswer, MachineCall, MachineError, MachineName, MachineQuestion, MachineStatus,
 };
 use crate::remote_start::{STARTS_AT_ONCE, find_daemon};
 use crate::request::{LaunchError, system};
@@ -100,7 +99,7 @@ fn gather(
             }
         }
         admission.status = admission.call.status()?;
-        let up = admission.status.hosts.iter().filter(|host| host.state == HostState::Up);
+        let up = admission.status.hosts.iter().filter(|host| host.state.is_up());
         for number in up.map(|host| host.number).collect::<Vec<_>>() {
             hosts.iter_mut().for_each(|host| host.host_up(admission, number));
         }
@@ -129,7 +128,7 @@ impl Admission for CommandAdmission<'_> {
 
     fn is_here(&self, name: &str) -> Option<HostNumber> {
         let is_it = |host: &&crate::machine::HostStatus| is_this_host(name, &host.name);
-        let mut up = self.status.hosts.iter().filter(|host| host.state == HostState::Up);
+        let mut up = self.status.hosts.iter().filter(|host| host.state.is_up());
         up.find(is_it).map(|host| host.number)
     }
 

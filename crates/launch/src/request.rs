@@ -81,6 +81,8 @@ pub struct MachineWish {
     pub map_by: RanksBy,
     /// Whether no other job may use the hosts.
     pub is_exclusive: bool,
+    /// Whether to wait for its turn.
+    pub waits: bool,
 }
 
 /// Serves the named groups of the job with this identity until its end; fails with the reason why it cannot.

@@ -95,6 +95,9 @@ pub(crate) struct HostsArguments {
     /// Use hosts of the machine that no other job uses, and let no other job come there
     #[arg(long, conflicts_with = "no_machine", help_heading = HOSTS)]
     exclusive: bool,
+    /// Wait until the machine has hosts for this job, in the order of asking
+    #[arg(long, conflicts_with = "no_machine", help_heading = HOSTS)]
+    wait: bool,
     /// The path of messages between hosts: auto, lane, relay.
     ///
     /// A lane is a connection of two processes; the relay is the daemon of the receiver's host. Auto takes lanes, and the
@@ -291,8 +294,9 @@ impl HostsAsked {
         }
         let Some((list, is_of_slurm)) = self.list(around)? else {
             if let Some(name) = self.machine(around, per_host)? {
-                let (map_by, is_exclusive) = (self.map_by.ranks_by, arguments.exclusive);
-                launch.machine = Some(MachineWish { name, map_by, is_exclusive });
+                let (is_exclusive, waits) = (arguments.exclusive, arguments.wait);
+                let map_by = self.map_by.ranks_by;
+                launch.machine = Some(MachineWish { name, map_by, is_exclusive, waits });
                 return check_numbers(launch);
             }
             let default = if arguments.one_by_default { Some(1) } else { None };

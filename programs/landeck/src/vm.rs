@@ -11,8 +11,8 @@ use landeck_hostfile::HostListError;
 use landeck_hostfile::host_list::from_words;
 use landeck_launch::hosts_options::HostsOptions;
 use landeck_launch::machine::{
-    self, HostState, HostStatus, JobStatus, MachineCall, MachineError, MachineName,
-    MachineNameError, MachineStatus,
+    self, HostStatus, JobStatus, MachineCall, MachineError, MachineName, MachineNameError,
+    MachineQuestion, MachineStatus,
 };
 use landeck_launch::machine_hosts::{self, Added};
 use landeck_launch::request::LaunchError;
@@ -20,6 +20,7 @@ use serde_json::json;
 use std::time::Duration;
 
 use crate::hosts::ReachArguments;
+use crate::seeing::why::log_lines;
 
 /// Start, enlarge, show and stop a virtual machine: hosts that stay connected, and run many jobs.
 ///
@@ -55,6 +56,38 @@ enum VmAction {
         which: WhichMachine,
         #[command(flatten)]
         reach: ReachArguments,
+    },
+    /// Let no further job come to a host.
+    Drain {
+        /// The host
+        host: String,
+        /// The reason, which `landeck vm status` shows
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+        reason: String,
+        #[command(flatten)]
+        which: WhichMachine,
+    },
+    /// Let jobs come to a host again.
+    Resume {
+        /// The host
+        host: String,
+        #[command(flatten)]
+        which: WhichMachine,
+    },
+    /// Take a host out of a machine, when the jobs there are over.
+    Remove {
+        /// The host
+        host: String,
+        /// End the jobs there
+        #[arg(long)]
+        now: bool,
+        #[command(flatten)]
+        which: WhichMachine,
+    },
+    /// Show what the daemon of this host has noted.
+    Log {
+        #[command(flatten)]
+        which: WhichMachine,
     },
     /// Show the hosts and the jobs of a machine.
     Status {
@@ -116,6 +149,26 @@ impl VmArguments {
             VmAction::Status { which, json } => {
                 let status = which.call()?.status()?;
                 say(&if json { as_json(&status) } else { table(&status) })?;
+                Ok(ExitCode::SUCCESS)
+            }
+            VmAction::Drain { host, reason, which } => {
+                let drain = MachineQuestion::Drain { host, reason };
+                done(which.call()?.ask_to(drain)?)
+            }
+            VmAction::Resume { host, which } => {
+                done(which.call()?.ask_to(MachineQuestion::Resume { host })?)
+            }
+            VmAction::Remove { host, now, which } => {
+                done(which.call()?.remove(&host, now, |jobs| {
+                    let jobs: Vec<String> = jobs.iter().map(running).collect();
+                    let cure = if now { "" } else { "; --now ends jobs" };
+                    complain(format_args!("landeck: waiting: {}{cure}", jobs.join(", ")));
+                })?)
+            }
+            VmAction::Log { which } => {
+                let host = own_name();
+                let lines = which.call()?.log()?.into_iter();
+                say(&log_lines(lines.map(|(at_ns, line)| (at_ns, host.clone(), line)).collect()))?;
                 Ok(ExitCode::SUCCESS)
             }
             VmAction::Stop { which, now } => stop(which.call()?, now),
@@ -184,11 +237,22 @@ fn stop(call: MachineCall, ends_jobs: bool) -> Result<ExitCode, VmError> {
     match call.stop(ends_jobs)? {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(jobs) => {
-            let jobs: Vec<String> = jobs.iter().map(|job| running(job)).collect();
+            let jobs: Vec<String> = jobs.iter().map(running).collect();
             complain(format_args!("landeck: {}: --now ends jobs", jobs.join(", ")));
             Ok(ExitCode::FAILURE)
         }
     }
+}
+
+/// The exit code of what was done, or not.
+fn done(outcome: Result<(), String>) -> Result<ExitCode, VmError> {
+    Ok(match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            complain(format_args!("landeck: {why}"));
+            ExitCode::FAILURE
+        }
+    })
 }
 
 fn running(job: &JobStatus) -> String {
@@ -216,7 +280,7 @@ fn own_name() -> String {
 }
 
 fn up(status: &MachineStatus) -> impl Iterator<Item = &HostStatus> {
-    status.hosts.iter().filter(|host| host.state == HostState::Up)
+    status.hosts.iter().filter(|host| host.state.is_up())
 }
 
 fn processors(cores: u32) -> String {
@@ -233,13 +297,13 @@ fn size(status: &MachineStatus) -> String {
 fn table(status: &MachineStatus) -> String {
     let mut text = format!("{}: {}, release {}\n", status.name, size(status), status.release);
     let width = status.hosts.iter().map(|host| host.name.chars().count()).max().unwrap_or(0).max(4);
-    let _ = writeln!(text, "  {:<width$}  STATE    SINCE     CORES  PROCESSES", "HOST");
+    let _ = writeln!(text, "  {:<width$}  STATE     SINCE     CORES  PROCESSES", "HOST");
     for host in &status.hosts {
         let since = duration(Duration::from_millis(host.since_ms));
         let why = if host.why.is_empty() { String::new() } else { format!("  {}", host.why) };
         let _ = writeln!(
             text,
-            "  {:<width$}  {:<7}  {since:<8}  {:<5}  {}{why}",
+            "  {:<width$}  {:<8}  {since:<8}  {:<5}  {}{why}",
             host.name,
             host.state.as_str(),
             host.cores,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use landeck_hostfile::host_list::is_this_host;
 use landeck_launch::machine::{
     BookedHost, HostState, HostStatus, JobStatus, MachineAnswer, MachineName, MachineQuestion,
     MachineStatus,
@@ -14,6 +15,7 @@ use landeck_wire::{HostNumber, JobId};
 use crate::context::Context;
 use crate::facts::RELEASE;
 use crate::job::admission;
+use crate::machine::standing::MachineMessage;
 
 /// How long jobs have to end when the machine does. Processes have ten seconds of it.
 const JOBS_END_TIME: Duration = Duration::from_secs(20);
@@ -25,6 +27,8 @@ pub(crate) struct Founder {
     book: Booking,
     hosts: BTreeMap<HostNumber, HostNote>,
     jobs: BTreeMap<JobId, JobNote>,
+    /// The hosts that were told to leave.
+    leaving: BTreeSet<HostNumber>,
     /// The machine ends at this time, or when its last job is over.
     ends_at: Option<Duration>,
 }
@@ -51,6 +55,7 @@ impl Founder {
             book: Booking::default(),
             hosts: BTreeMap::new(),
             jobs: BTreeMap::new(),
+            leaving: BTreeSet::new(),
             ends_at: None,
         }
     }
@@ -70,6 +75,7 @@ impl Founder {
                 if let Ok(admitted) = &outcome
                     && admitted.answer.is_some()
                 {
+                    self.forget_gone(context, admitted.host);
                     self.note(admitted.host, HostState::Joining, context.now(), "");
                 }
                 MachineAnswer::Admitted(outcome)
@@ -77,6 +83,24 @@ impl Founder {
             MachineQuestion::Book { job, name, wish } => {
                 MachineAnswer::Booked(self.book(context, (job, name, wish), from))
             }
+            MachineQuestion::Drain { host, reason } => {
+                let drained = self.host_named(context, &host).map(|host| {
+                    self.book.close_host(host);
+                    self.note(host, HostState::Draining, context.now(), &reason);
+                });
+                MachineAnswer::Done(drained)
+            }
+            MachineQuestion::Resume { host } => {
+                let resumed = self.host_named(context, &host).map(|host| {
+                    self.book.add_host(host, context.cores(host));
+                    self.note(host, HostState::Up, context.now(), "");
+                });
+                MachineAnswer::Done(resumed)
+            }
+            MachineQuestion::Remove { host, ends_jobs } => {
+                MachineAnswer::Removing(self.remove(context, &host, ends_jobs))
+            }
+            MachineQuestion::Log => MachineAnswer::Log(Vec::new()),
             MachineQuestion::Stop { ends_jobs } => {
                 MachineAnswer::Stopping(self.stop(context, ends_jobs))
             }
@@ -103,6 +127,9 @@ impl Founder {
             _ => return,
         };
         self.note(host, state, context.now(), &why);
+        if state == HostState::Gone && self.leaving.remove(&host) {
+            self.hosts.remove(&host);
+        }
         self.book.remove_host(host);
         // A job ends with its launcher, and so with its launcher's host.
         let conducted = |(job, note): (&JobId, &JobNote)| (note.conductor == host).then_some(*job);
@@ -126,6 +153,58 @@ impl Founder {
         let before = self.hosts.remove(&host).filter(|_| state == HostState::Gone);
         let why = before.map_or_else(|| why.to_owned(), |note| note.why);
         self.hosts.insert(host, HostNote { state, since, why });
+    }
+
+    /// The host with this name that takes part.
+    fn host_named(&self, context: &Context<'_>, name: &str) -> Result<HostNumber, String> {
+        let its = |host: &&HostNumber| is_this_host(name, &name_of(context, **host));
+        let there = self.hosts.iter().filter(|(_, note)| note.state.is_up()).map(|(host, _)| host);
+        let found = there.clone().find(its).copied();
+        found.ok_or_else(|| {
+            let names: Vec<String> = there.map(|host| name_of(context, *host)).collect();
+            format!("{name} is no host of {}, which has {}", self.name, names.join(", "))
+        })
+    }
+
+    /// Has a host leave, if no job is there. Otherwise returns the jobs, which are ended if that is wished.
+    fn remove(
+        &mut self,
+        context: &mut Context<'_>,
+        name: &str,
+        ends_jobs: bool,
+    ) -> Result<Vec<JobStatus>, String> {
+        let host = self.host_named(context, name)?;
+        if host == context.own_host() {
+            let machine = &self.name;
+            return Err(format!(
+                "{machine} ends with {name}, its founder: stop it, or start it on a host that stays on"
+            ));
+        }
+        self.book.close_host(host);
+        self.note(host, HostState::Draining, context.now(), "leaves");
+        // A job whose launcher is there ends with it.
+        let conducted = self.jobs.iter().filter(|(_, note)| note.conductor == host);
+        let there: BTreeSet<JobId> =
+            self.book.jobs_on(host).chain(conducted.map(|(job, _)| *job)).collect();
+        if there.is_empty() {
+            self.leaving.insert(host);
+            context.send_machine(host, MachineMessage::Leave);
+            return Ok(Vec::new());
+        }
+        for &job in there.iter().filter(|_| ends_jobs) {
+            let cause = format!("host {name} was removed from {}", self.name);
+            context.tell(WordContent::JobEnds { job, code: 1, cause });
+        }
+        let mut jobs = self.job_statuses(context);
+        jobs.retain(|job| there.contains(&job.job));
+        Ok(jobs)
+    }
+
+    /// Forgets hosts that are gone and had the name of this one, which comes.
+    fn forget_gone(&mut self, context: &Context<'_>, comes: HostNumber) {
+        let name = name_of(context, comes);
+        self.hosts
+            .retain(|host, note| note.state != HostState::Gone || name_of(context, *host) != name);
     }
 
     fn book(

@@ -13,6 +13,7 @@ use crate::context::Context;
 use crate::machine::callers::{Callers, CallersEvent};
 use crate::machine::detached;
 use crate::machine::founder::Founder;
+use crate::observers::log;
 use crate::trunks::envelope::CONTENT_BYTES_MAX;
 
 /// A message between a daemon and the founder's about their machine.
@@ -34,6 +35,8 @@ pub(crate) enum MachineMessage {
     },
     /// A job that the sender has conducted is over, or was never started.
     JobOver(JobId),
+    /// The founder has the receiver's host leave the machine.
+    Leave,
 }
 
 impl ControlMessage for MachineMessage {
@@ -50,6 +53,8 @@ pub(crate) struct Standing {
     last_request: u64,
     founder: Option<Founder>,
     is_ready: bool,
+    /// The founder has told this host to leave.
+    leaves: bool,
 }
 
 impl Standing {
@@ -65,6 +70,7 @@ impl Standing {
             last_request: 0,
             founder: is_founder.then(|| Founder::new(name)),
             is_ready: false,
+            leaves: false,
         })
     }
 
@@ -113,6 +119,7 @@ impl Standing {
                 context.send_machine(from, MachineMessage::Answered { request, answer });
             }
             (MachineMessage::JobOver(job), Some(founder)) => founder.job_over(context, job),
+            (MachineMessage::Leave, None) if from == HostNumber::ARBITER => self.leaves = true,
             (MachineMessage::Answered { request, answer }, None) => {
                 if let Some(caller) = self.asked.remove(&request) {
                     self.callers.answer(context, caller, answer);
@@ -148,13 +155,17 @@ impl Standing {
         }
     }
 
-    /// Whether the machine has come to its end; for the founder.
+    /// Whether the machine has come to its end, as the founder knows, or this host leaves it.
     pub(crate) fn has_ended(&self, context: &Context<'_>) -> bool {
-        self.founder.as_ref().is_some_and(|founder| founder.has_ended(context.now()))
+        self.leaves || self.founder.as_ref().is_some_and(|founder| founder.has_ended(context.now()))
     }
 
     fn ask(&mut self, context: &mut Context<'_>, caller: u64, question: MachineQuestion) {
         match &mut self.founder {
+            _ if question == MachineQuestion::Log => {
+                let lines = log::lines().into_iter().map(|line| (line.at_ns, line.text)).collect();
+                self.callers.answer(context, caller, MachineAnswer::Log(lines));
+            }
             Some(founder) => {
                 let answer = founder.answer(context, context.own_host(), question);
                 self.callers.answer(context, caller, answer);

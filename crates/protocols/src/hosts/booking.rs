@@ -3,9 +3,10 @@
 //! A *seat* is a core that a host gives to the machine; a host's seats are numbered from 0. A job books one seat for each
 //! process: first on the host that asks, then where most are free. A seat belongs to one job at a time. Processes beyond
 //! the free seats get none, and run where the fewest processes are for each seat. A job that wants hosts for itself gets
-//! whole ones that no other job uses, and no other job comes there until it is over.
+//! whole ones that no other job uses, and no other job comes there until it is over. Jobs that wait get their turn in the order
+//! in which they have asked first.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use landeck_wire::{HostNumber, JobId};
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,8 @@ pub struct BookingWish {
     pub processes: Option<u32>,
     /// Whether no other job may use the hosts.
     pub is_exclusive: bool,
+    /// Whether the job waits for its turn and asks again, if it gets nothing now.
+    pub waits: bool,
 }
 
 /// The share of a host in a job.
@@ -42,6 +45,8 @@ pub struct NothingFree {
 pub struct Booking {
     hosts: BTreeMap<HostNumber, HostSeats>,
     jobs: BTreeMap<JobId, BookedJob>,
+    /// The jobs that wait, in the order in which they have first asked.
+    waiting: VecDeque<JobId>,
 }
 
 #[derive(Clone, Debug)]
@@ -110,9 +115,14 @@ impl Booking {
         }
         let hosts: Vec<HostNumber> =
             self.hosts.keys().copied().filter(|host| self.is_there(*host, wish)).collect();
-        if hosts.is_empty() {
+        if wish.waits && !self.waiting.contains(&job) {
+            self.waiting.push_back(job);
+        }
+        let is_next = !wish.waits || self.waiting.front() == Some(&job);
+        if hosts.is_empty() || !is_next {
             return Err(self.nothing_free());
         }
+        self.waiting.retain(|waiting| *waiting != job);
         let own_seats = u32::from(self.seats(own)).max(1);
         let shares = self.shares(&hosts, own, wish.processes.unwrap_or(own_seats).max(1));
         let is_exclusive = wish.is_exclusive;
@@ -120,9 +130,10 @@ impl Booking {
         Ok(shares)
     }
 
-    /// Frees everything that a job has booked.
+    /// Frees everything that a job has booked. It does not wait any more either.
     pub fn release(&mut self, job: JobId) {
         self.jobs.remove(&job);
+        self.waiting.retain(|waiting| *waiting != job);
     }
 
     /// Whether a wish may be fulfilled on a host.
@@ -202,11 +213,11 @@ mod tests {
     const N3: HostNumber = HostNumber(2);
 
     fn wish(processes: u32) -> BookingWish {
-        BookingWish { processes: Some(processes), is_exclusive: false }
+        BookingWish { processes: Some(processes), is_exclusive: false, waits: false }
     }
 
     fn alone(processes: u32) -> BookingWish {
-        BookingWish { processes: Some(processes), is_exclusive: true }
+        BookingWish { is_exclusive: true, ..wish(processes) }
     }
 
     fn two_hosts() -> Booking {
@@ -226,7 +237,7 @@ mod tests {
         book.add_host(N3, 4);
         assert_eq!(hosts(&book.book(JobId(1), N2, wish(2)).unwrap()), [(1, 2)]);
         assert_eq!(hosts(&book.book(JobId(2), N1, wish(3)).unwrap()), [(0, 2), (2, 1)]);
-        let unsaid = BookingWish { processes: None, is_exclusive: false };
+        let unsaid = BookingWish { processes: None, ..wish(1) };
         assert_eq!(hosts(&book.book(JobId(3), N2, unsaid).unwrap()), [(2, 2)]);
         book.release(JobId(1));
         assert_eq!(hosts(&book.book(JobId(4), N3, wish(3)).unwrap()), [(2, 1), (1, 2)]);
@@ -266,6 +277,24 @@ mod tests {
         assert!(book.book(JobId(3), N1, wish(1)).is_err());
     }
 
+    #[test]
+    fn jobs_that_wait_get_their_turn_in_the_order_of_asking() {
+        let mut book = two_hosts();
+        book.book(JobId(1), N1, wish(4)).unwrap();
+        let waits = |job| BookingWish { waits: true, ..job };
+        let mut ask = |job: u64, wish| book.book(JobId(job), N1, waits(wish)).is_ok();
+        assert!(!ask(2, alone(1)) && !ask(3, alone(1)) && !ask(2, alone(1)));
+        book.release(JobId(1));
+        let mut ask = |job: u64| book.book(JobId(job), N1, waits(alone(3))).is_ok();
+        assert!(!ask(3), "it has asked later");
+        assert!(ask(2) && !ask(3));
+        book.release(JobId(2));
+        assert!(book.book(JobId(3), N1, waits(alone(3))).is_ok());
+        book.book(JobId(4), N1, waits(alone(1))).unwrap_err();
+        book.release(JobId(4));
+        assert!(book.waiting.is_empty(), "who has gone waits no more");
+    }
+
     #[derive(Clone, Debug)]
     enum Step {
         Add(u16, u16),
@@ -303,7 +332,7 @@ mod tests {
                     Step::Remove(host) => book.remove_host(HostNumber(host)),
                     Step::Book(job, own, processes, is_exclusive) => {
                         let is_new = !book.jobs.contains_key(&JobId(job));
-                        let wish = BookingWish { processes, is_exclusive };
+                        let wish = BookingWish { processes, is_exclusive, waits: job % 2 == 0 };
                         if let Ok(shares) = book.book(JobId(job), HostNumber(own), wish)
                             && is_new
                         {

@@ -114,17 +114,12 @@ fn logs_of(onlooker: &mut Onlooker) -> String {
     let Some(FarAnswers { logs, missing, own_daemon_silent, .. }) = onlooker.logs() else {
         return "  This job has no daemons: one host has all of it.\n".to_owned();
     };
-    let now_ns = u64::try_from(since_1970().as_nanos()).unwrap_or(u64::MAX);
     let of_host = |(host, lines): (String, Vec<LogLine>)| {
         lines.into_iter().map(move |line| (line.at_ns, host.clone(), line.text))
     };
-    let mut lines: Vec<(u64, String, String)> = logs.into_iter().flat_map(of_host).collect();
-    lines.sort();
+    let lines: Vec<(u64, String, String)> = logs.into_iter().flat_map(of_host).collect();
     let mut text = String::from("Logs of the daemons, in seconds before now:\n");
-    for (at_ns, host, line) in lines {
-        let ago = Duration::from_nanos(now_ns.saturating_sub(at_ns)).as_secs_f64();
-        text += &format!("  {ago:>9.3} {host}: {line}\n");
-    }
+    text += &log_lines(lines);
     for host in missing {
         text += &format!("  host {} has sent no log\n", host.name);
     }
@@ -132,6 +127,17 @@ fn logs_of(onlooker: &mut Onlooker) -> String {
         text += "  The daemon of this host does not answer.\n";
     }
     text
+}
+
+/// The lines of logs in the order of their time, each with its host, as a text for people.
+pub(crate) fn log_lines(mut lines: Vec<(u64, String, String)>) -> String {
+    let now_ns = u64::try_from(since_1970().as_nanos()).unwrap_or(u64::MAX);
+    lines.sort();
+    let line = |(at_ns, host, line): (u64, String, String)| {
+        let ago = Duration::from_nanos(now_ns.saturating_sub(at_ns)).as_secs_f64();
+        format!("  {ago:>9.3} {host}: {line}\n")
+    };
+    lines.into_iter().map(line).collect()
 }
 
 fn since_1970() -> Duration {

@@ -179,3 +179,57 @@ fn a_host_that_does_not_come_is_named_and_the_others_begin() {
     run(&mut cluster.landeck(&["vm", "stop", "--machine", "second"])).assert(0, &[]);
     cluster.stop_lab();
 }
+
+#[test]
+fn hosts_are_drained_resumed_and_removed() {
+    let test = "hosts_are_drained_resumed_and_removed";
+    let Some(cluster) = lab(test, 2, &["n2"]) else { return };
+    let vm = |host: usize, words: &[&str]| {
+        run(&mut cluster.landeck_on(host, &[&["vm"], words].concat()))
+    };
+    vm(1, &["drain", "n9"]).assert(1, &["n9 is no host of lab, which has n1, n2"]);
+    let running = cluster.start_waiting(1, "heat", "2");
+    vm(0, &["drain", "n2", "--reason", "new disk"]).assert(0, &[]);
+    let shown = vm(1, &["status"]);
+    assert!(shown.out.contains("draining") && shown.out.contains("new disk"), "{shown:?}");
+    assert_eq!(cluster.where_on(1, &["-n", "2"]), ["n1"; 2], "nothing more comes to n2");
+    vm(0, &["resume", "n2"]).assert(0, &[]);
+    assert!(cluster.where_on(1, &["-n", "4"]).contains(&"n2".to_owned()));
+    let founder = vm(1, &["remove", "n1"]);
+    founder.assert(1, &["lab ends with n1, its founder: stop it"]);
+    // It waits for the job there, which has its launcher on the host as well.
+    let removing = start(&mut cluster.landeck(&["vm", "remove", "n2"]));
+    removing.err.wait_for("the job", |text| text.contains("waiting: heat runs (n2)"));
+    cluster.shell(1, "touch /tmp/go");
+    running.end().assert(0, &[]);
+    removing.end().assert(0, &["--now ends jobs"]);
+    cluster.assert_nothing_left_on(1);
+    assert_eq!(cluster.where_on(0, &["-n", "4"]), ["n1"; 4]);
+    // It comes back, and is removed with the job there.
+    vm(0, &["add", "--rsh", "landeck-rsh", "n2"]).assert(0, &[]);
+    assert_eq!(cluster.status_on(0)["hosts"].as_array().unwrap().len(), 2);
+    let script = "echo ready; sleep 99";
+    let running = start(&mut cluster.landeck(&["run", "-n", "4", "sh", "-c", script]));
+    running.out.wait_for("four processes", |text| text.matches("ready\n").count() == 4);
+    vm(0, &["remove", "--now", "n2"]).assert(0, &[]);
+    running.end().assert(137, &["host n2 was removed from lab"]);
+    cluster.assert_nothing_left_on(1);
+    let log = vm(0, &["log"]);
+    assert!(log.assert(0, &[]).out.contains("n2 joins as host"), "{log:?}");
+    cluster.stop_lab();
+}
+
+#[test]
+fn a_job_that_waits_begins_when_hosts_are_free() {
+    let test = "a_job_that_waits_begins_when_hosts_are_free";
+    let Some(cluster) = lab(test, 2, &["n2"]) else { return };
+    let first = cluster.start_waiting(0, "first", "4");
+    let alone = ["run", "--exclusive", "--wait", "-n", "1", "hostname"];
+    let mut waiting = start(&mut cluster.landeck_on(1, &alone));
+    thread::sleep(Duration::from_millis(300));
+    assert!(waiting.goes_on(), "{}", waiting.err.text());
+    (0..2).for_each(|host| drop(cluster.shell(host, "touch /tmp/go")));
+    first.end().assert(0, &[]);
+    assert_eq!(waiting.end().assert(0, &[]).out, "n2\n");
+    cluster.stop_lab();
+}
