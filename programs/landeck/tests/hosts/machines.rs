@@ -102,7 +102,7 @@ fn a_launcher_that_dies_ends_its_job_alone() {
     let Some(cluster) = lab("a_launcher_that_dies_ends_its_job_alone", 2, &["n2"]) else { return };
     let other = cluster.start_waiting(1, "other", "1");
     let running =
-        start(&mut cluster.landeck(&["run", "-n", "4", "sh", "-c", "echo ready; sleep 99"]));
+        start(&mut cluster.landeck(&["run", "-n", "4", "sh", "-c", "echo ready; exec sleep 99"]));
     running.out.wait_for("four processes", |text| text.matches("ready\n").count() == 4);
     cluster.signal(0, "landeck", "KILL");
     drop(running.end());
@@ -122,7 +122,7 @@ fn a_host_that_is_lost_ends_the_jobs_there_and_no_others() {
     // The launcher of one is on the host that dies, one has processes there, and one has nothing to do with it.
     let there = cluster.start_waiting(2, "there", "1");
     let away = cluster.start_waiting(0, "away", "1");
-    let script = "echo ready; sleep 99";
+    let script = "echo ready; exec sleep 99";
     let mut over =
         cluster.landeck_on(1, &["run", "--map-by", "node", "-n", "6", "sh", "-c", script]);
     let over = start(&mut over);
@@ -208,7 +208,7 @@ fn hosts_are_drained_resumed_and_removed() {
     // It comes back, and is removed with the job there.
     vm(0, &["add", "--rsh", "landeck-rsh", "n2"]).assert(0, &[]);
     assert_eq!(cluster.status_on(0)["hosts"].as_array().unwrap().len(), 2);
-    let script = "echo ready; sleep 99";
+    let script = "echo ready; exec sleep 99";
     let running = start(&mut cluster.landeck(&["run", "-n", "4", "sh", "-c", script]));
     running.out.wait_for("four processes", |text| text.matches("ready\n").count() == 4);
     vm(0, &["remove", "--now", "n2"]).assert(0, &[]);
