@@ -16,6 +16,7 @@ use rustix::net::{getpeername, getsockname};
 use crate::bootstrap::DaemonOptions;
 use crate::daemon_message::DaemonMessage;
 use crate::facts::HostFacts;
+use crate::figures::LinkFindings;
 use crate::hub::Hub;
 use crate::job_message::{JobContent, JobMessage};
 use crate::links::MeasuringSecret;
@@ -228,6 +229,11 @@ impl<'a> Context<'a> {
     /// Begins to measure the links between these hosts, of which this one is one.
     pub(crate) fn measure_links(&mut self, secret: MeasuringSecret, hosts: Vec<HostNumber>) {
         self.hub.with_links(|links, tools| links.begin(tools, secret, hosts));
+    }
+
+    /// The links that the jobs have found that this daemon has conducted.
+    pub(crate) fn known_links(&mut self) -> &mut LinkFindings {
+        &mut self.hub.links.known
     }
 
     /// Takes the findings about links, when all of them were measured or their time is over.

@@ -117,9 +117,18 @@ impl LinkFindings {
         }
     }
 
-    /// The links whose latency was found. Of the others nothing is said, so that a common network is assumed.
-    pub(crate) fn settled(&self) -> Vec<HostLink> {
-        let found = self.0.iter().filter(|(_, sight)| sight.latency_ps.is_some());
+    /// Whether each pair of these hosts was measured.
+    pub(crate) fn has_all(&self, hosts: &[HostNumber]) -> bool {
+        let is_known = |one, other| one >= other || self.0.contains_key(&(one, other));
+        hosts.iter().all(|&one| hosts.iter().all(|&other| is_known(one, other)))
+    }
+
+    /// The links of these hosts whose latency was found. Of the others nothing is said, so that a common network is assumed.
+    pub(crate) fn settled(&self, hosts: &[HostNumber]) -> Vec<HostLink> {
+        let is_between =
+            |(one, other): &(HostNumber, HostNumber)| hosts.contains(one) && hosts.contains(other);
+        let found =
+            self.0.iter().filter(|(pair, sight)| sight.latency_ps.is_some() && is_between(pair));
         found.map(|(&hosts, sight)| HostLink { hosts, words: sight.to_words() }).collect()
     }
 }
@@ -136,7 +145,9 @@ mod tests {
         found.add(two, &[(zero, sight(None, Some(8))), (three, sight(None, Some(2)))]);
         found.add(zero, &[(two, sight(Some(5), Some(7)))]);
         let link = HostLink { hosts: (zero, two), words: [5, 0, 8] };
-        assert_eq!(found.settled(), [link], "no latency, no link");
+        assert_eq!(found.settled(&[zero, two, three]), [link], "no latency, no link");
+        assert_eq!(found.settled(&[zero, three]), []);
+        assert!(found.has_all(&[two, zero]) && !found.has_all(&[zero, two, three]));
     }
 
     #[test]

@@ -22,6 +22,7 @@ use crate::addresses::simple;
 use crate::calls::dial::{Challenged, Dial};
 use crate::calls::listener::Caller;
 use crate::clock::BootClock;
+use crate::figures::LinkFindings;
 use crate::reactor::Reactor;
 use crate::trunks::Trunks;
 
@@ -56,6 +57,8 @@ pub(crate) struct LinkMeasurer {
     /// The calls whose round has not come, and when they came. Their codes are not checked.
     calls: Vec<(Duration, Caller)>,
     found: Option<Vec<(HostNumber, LinkSight)>>,
+    /// What the jobs that this daemon has conducted have found. Their hosts need not be measured again.
+    pub(crate) known: LinkFindings,
 }
 
 #[derive(Debug)]
@@ -80,8 +83,16 @@ struct DialOfRound {
 
 impl LinkMeasurer {
     /// A host that has measured nothing.
-    pub(crate) const fn new(own: HostNumber, machine: MachineId) -> Self {
-        Self { own, machine, ongoing: None, late: Vec::new(), calls: Vec::new(), found: None }
+    pub(crate) fn new(own: HostNumber, machine: MachineId) -> Self {
+        Self {
+            own,
+            machine,
+            ongoing: None,
+            late: Vec::new(),
+            calls: Vec::new(),
+            found: None,
+            known: LinkFindings::default(),
+        }
     }
 
     /// Begins to measure the links to these hosts, of which this one is one.

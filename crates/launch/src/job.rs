@@ -531,8 +531,7 @@ impl<'a> Job<'a> {
             return;
         }
         if let Some(record) = &mut self.record {
-            let text = format!("Host {} is lost: {why}. The job was ended.", record.host(place));
-            record.cut_off(text);
+            record.take_lost_host(place, &why, &mut self.output);
         }
         self.end_host(place);
     }

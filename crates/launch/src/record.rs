@@ -71,6 +71,8 @@ enum First {
         error: StartError,
     },
     Failed(Failed),
+    /// Processes are lost with their host.
+    HostLost,
     /// A guest has aborted the job.
     Guest {
         host: usize,
@@ -85,6 +87,7 @@ impl First {
         match self {
             First::NotStarted { error, .. } => not_started_code(*error),
             First::Failed(Failed { failure, .. }) => failure.exit_code(),
+            First::HostLost => 128 + libc::SIGKILL as u8,
             First::Guest { code, .. } => *code,
         }
     }
@@ -192,6 +195,29 @@ impl<'a> Record<'a> {
     /// Takes note that a part of the job has ended without a word of its own; `why` is a sentence.
     pub(crate) fn cut_off(&mut self, why: String) {
         self.cut_off.get_or_insert(why);
+    }
+
+    /// Takes note that a host is lost. The job ends with it, or its processes are lost and the others go on.
+    pub(crate) fn take_lost_host(&mut self, host: usize, why: &str, output: &mut JobOutput) {
+        let name = self.host(host).to_owned();
+        if !self.goes_on() {
+            return self.cut_off(format!("Host {name} is lost: {why}. The job was ended."));
+        }
+        let there = |(rank, _): &(u32, &Process)| self.host_of[*rank as usize] == host;
+        let lost: Vec<u32> = self.alive().filter(there).map(|(rank, _)| rank).collect();
+        for &rank in &lost {
+            self.change(rank, |process| process.state = State::Gone);
+        }
+        if lost.is_empty() {
+            return;
+        }
+        let others = self.alive().count();
+        output.say(&format!(
+            "Host {name} is lost: {why}. {} lost with it; {others} process{} on.",
+            ranks_are(&lost),
+            if others == 1 { " goes" } else { "es go" }
+        ));
+        self.first.get_or_insert(First::HostLost);
     }
 
     /// Takes note of a signal that told the launcher to end the job.
@@ -405,9 +431,10 @@ impl<'a> Record<'a> {
             Some(First::Failed(Failed {
                 failure: ProcessFailure::Signal(libc::SIGPIPE), ..
             })) if output.is_broken(Stream::Output) => {}
-            Some(First::Failed(_)) if self.goes_on() => {
+            Some(First::Failed(_) | First::HostLost) if self.goes_on() => {
                 output.say(&format!("Exit code {code}."));
             }
+            Some(First::HostLost) => output.say(&format!("A host was lost. Exit code {code}.")),
             Some(First::Failed(failed)) => {
                 self.say_failure(failed, self.others(failed.rank), output);
             }
@@ -507,6 +534,16 @@ impl<'a> Record<'a> {
         let deeds = self.processes.iter().map(|process| process.deeds.clone().unwrap_or_default());
         let name = |rank| self.name(rank);
         output.say(&report::summary(&deeds.collect::<Vec<Deeds>>(), elapsed, name));
+    }
+}
+
+/// These ranks as the beginning of a sentence.
+fn ranks_are(ranks: &[u32]) -> String {
+    let list: Vec<String> = ranks.iter().take(LISTED_MAX).map(u32::to_string).collect();
+    match ranks.len() {
+        1 => format!("Rank {} is", list.concat()),
+        count if count > LISTED_MAX => format!("{count} ranks are"),
+        _ => format!("Ranks {} are", list.join(" ")),
     }
 }
 

@@ -22,7 +22,7 @@ use landeck_wire::{HostNumber, JobId};
 use rustix::event::epoll::EventFlags;
 
 use crate::context::Context;
-use crate::figures::{self, LinkFindings, OwnFigures};
+use crate::figures::{self, OwnFigures};
 use crate::job_message::JobContent;
 use crate::random;
 
@@ -49,8 +49,6 @@ pub(crate) struct WholeJob {
     refusals: Vec<String>,
     /// The facts that hosts have told about themselves.
     figures: Vec<OwnFigures>,
-    /// The findings about links, by pair of hosts.
-    links: LinkFindings,
     exit_code: u8,
     /// The hosts whose answer or end is awaited.
     awaited: BTreeSet<HostNumber>,
@@ -101,7 +99,6 @@ impl WholeJob {
                 .map(|machine| Gathering::new(machine.way, names, tokens + STARTS)),
             refusals: Vec::new(),
             figures: Vec::new(),
-            links: LinkFindings::default(),
             exit_code: LAUNCHER_FAILED,
             awaited: BTreeSet::new(),
             is_ending: false,
@@ -183,7 +180,9 @@ impl WholeJob {
                 if self.awaited.remove(&host) {
                     let cause = format!("host {} is lost: {why}", self.name_of(host));
                     self.launcher.send(&ArbiterReport::HostLost { host, why });
-                    self.end(context, 128 + 9, cause);
+                    if self.ends_by_failure() {
+                        self.end(context, 128 + 9, cause);
+                    }
                 }
             }
             Phase::Refused => {}
@@ -203,7 +202,7 @@ impl WholeJob {
                 self.take_answer(context, from, answer);
             }
             JobContent::Measured(found) if self.phase == Phase::Measuring => {
-                self.links.add(from, &found);
+                context.known_links().add(from, &found);
                 self.take_answer(context, from, Ok(()));
             }
             JobContent::Prepared(answer) if self.phase == Phase::Preparing => {
@@ -243,13 +242,18 @@ impl WholeJob {
         self.launcher.send(&ArbiterReport::Event { host, event });
     }
 
-    /// The exit code and the reason, if an event ends the whole job.
-    fn cause_of_end(&self, host: HostNumber, happened: &Happened) -> Option<(u8, String)> {
-        let ends = match self.spec.on_failure {
+    /// Whether a failure ends the whole job that no restart follows.
+    const fn ends_by_failure(&self) -> bool {
+        match self.spec.on_failure {
             OnFailure::Abort => true,
             OnFailure::Notify => false,
             OnFailure::Restart { then_abort, .. } => then_abort,
-        };
+        }
+    }
+
+    /// The exit code and the reason, if an event ends the whole job.
+    fn cause_of_end(&self, host: HostNumber, happened: &Happened) -> Option<(u8, String)> {
+        let ends = self.ends_by_failure();
         let name = self.name_of(host);
         match happened {
             Happened::Ended { rank, failure: Some(failure), again: None, .. } => {
@@ -415,10 +419,11 @@ impl WholeJob {
         }
     }
 
-    /// Has the hosts measure their links, unless there are none or too many.
+    /// Has the hosts measure their links, unless there are none or too many, or an earlier job has done it.
     fn measure(&mut self, context: &mut Context<'_>) {
         let hosts: Vec<HostNumber> = self.spec.hosts.iter().map(|host| host.number).collect();
         let has_links = (2..=HOSTS_MAX).contains(&hosts.len());
+        let has_links = has_links && !context.known_links().has_all(&hosts);
         // Without randomness there is no secret for it.
         let secret = random::bytes().ok().filter(|_| has_links);
         let Some(secret) = secret else { return self.prepare(context) };
@@ -430,7 +435,8 @@ impl WholeJob {
     fn prepare(&mut self, context: &mut Context<'_>) {
         self.phase = Phase::Preparing;
         self.spec.settings = figures::settled(&self.spec.settings, &self.figures);
-        self.spec.links = self.links.settled();
+        let hosts: Vec<HostNumber> = self.spec.hosts.iter().map(|host| host.number).collect();
+        self.spec.links = context.known_links().settled(&hosts);
         self.spec.shares_processors = figures::share_processors(&self.figures);
         let JobSpec { settings, links, shares_processors, .. } = &self.spec;
         let (settings, links, shares_processors) =

@@ -233,3 +233,31 @@ fn a_job_that_waits_begins_when_hosts_are_free() {
     assert_eq!(waiting.end().assert(0, &[]).out, "n2\n");
     cluster.stop_lab();
 }
+
+#[test]
+fn with_notify_the_others_go_on_without_a_lost_host() {
+    let test = "with_notify_the_others_go_on_without_a_lost_host";
+    let Some(cluster) = lab(test, 3, &["n2", "n3"]) else { return };
+    let script = "echo ready; until [ -e /tmp/go ]; do sleep 0.05; done; echo end";
+    let made = ["--host", "n1,n2,n3", "--rsh", "landeck-rsh", "--host-timeout", "0.5"];
+    for way in [&[][..], &made[..]] {
+        (0..3).for_each(|host| drop(cluster.shell(host, "rm -f /tmp/go")));
+        let how = ["run", "--map-by", "node", "-n", "3", "--on-failure", "notify"];
+        let line = [&how[..], way, &["sh", "-c", script]].concat();
+        let running = start(&mut cluster.landeck(&line));
+        running.out.wait_for("three processes", |text| text.matches("ready\n").count() == 3);
+        // The machine that stays is smaller from then on, and the other one is on the rest of the hosts.
+        let host = if way.is_empty() { 2 } else { 1 };
+        cluster.signal(host, "landeckd", "KILL");
+        let name = cluster.hosts.name(host);
+        let said = format!("Host {name} is lost: ");
+        running.err.wait_for("the loss", |text| {
+            text.contains(&said) && text.contains(" is lost with it; 2 processes go on.")
+        });
+        (0..3).for_each(|host| drop(cluster.shell(host, "touch /tmp/go")));
+        let ended = running.end();
+        assert_eq!(ended.assert(137, &["Exit code 137."]).out.matches("end\n").count(), 2);
+    }
+    run(&mut cluster.landeck(&["vm", "stop"])).assert(0, &[]);
+    cluster.assert_nothing_left();
+}
