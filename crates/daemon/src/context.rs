@@ -20,7 +20,7 @@ use crate::figures::LinkFindings;
 use crate::hub::Hub;
 use crate::job_message::{JobContent, JobMessage};
 use crate::links::MeasuringSecret;
-use crate::machine::standing::MachineMessage;
+use crate::machine_message::MachineMessage;
 use crate::reactor::JOB_TOKENS;
 use crate::trunks::envelope::EnvelopeClass;
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bootstrap::DaemonOptions;
 use crate::facts::HostFacts;
-use crate::machine::standing::MachineMessage;
+use crate::machine_message::MachineMessage;
 use crate::trunks::envelope::CONTENT_BYTES_MAX;
 
 /// A message between two daemons.

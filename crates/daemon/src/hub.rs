@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use landeck_host::signals::CaughtSignals;
+use landeck_joining::address::Address;
 use landeck_joining::peer;
 use landeck_launch::hosts_options::PortRange;
 use landeck_protocols::hosts::{HostEnd, HostTiming, Lease, NameTable};
@@ -31,7 +32,7 @@ use crate::heartbeats::{HeardBeat, Heartbeats};
 use crate::job_message::JobMessage;
 use crate::lanes::{LaneTools, Lanes, LanesEvent};
 use crate::links::{LinkMeasurer, LinkTools};
-use crate::machine::standing::MachineMessage;
+use crate::machine_message::MachineMessage;
 use crate::membership::members::{Members, MembersEvent};
 use crate::membership::watch::{SilenceWatch, WatchEvent};
 use crate::observers::pictures::{PictureTools, Pictures};
@@ -256,6 +257,14 @@ impl Hub {
         };
         hub.follow(events);
         Ok(hub)
+    }
+
+    /// Serves those who look at jobs of this machine that have no part here.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub(crate) fn show_jobs(&mut self, address: &Address) -> io::Result<()> {
+        self.pictures.add_machine(&mut self.reactor, address)
     }
 
     /// Ends when SIGTERM comes.

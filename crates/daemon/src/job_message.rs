@@ -15,7 +15,7 @@ use crate::trunks::envelope::CONTENT_BYTES_MAX;
 pub(crate) struct JobMessage {
     /// The job.
     pub(crate) job: JobId,
-    /// What is said.
+    /// Its content.
     pub(crate) content: JobContent,
 }
 

@@ -48,6 +48,7 @@ use crate::machine::standing::Standing;
 pub use crate::process_socket::process_socket_name;
 
 mod addresses;
+mod admission;
 pub mod bootstrap;
 mod calls;
 mod clock;
@@ -63,6 +64,7 @@ mod join;
 mod lanes;
 mod links;
 mod machine;
+mod machine_message;
 mod membership;
 mod observers;
 mod parts;
@@ -208,11 +210,15 @@ fn live(role: DaemonRole, server: GuardianServer) -> Result<u8, DaemonError> {
     let (mut hub, mut jobs) = match role {
         DaemonRole::Arbiter { launcher } => found(server, launcher)?,
         DaemonRole::Founder { machine, options, ports, networks } => {
+            let looks = machine.look_address();
             let standing = standing(machine, true)?;
-            (founded(options, ports, &networks)?, Jobs::of_machine(server, standing))
+            let mut hub = founded(options, ports, &networks)?;
+            hub.show_jobs(&looks).map_err(system("listen for observers"))?;
+            (hub, Jobs::of_machine(server, standing))
         }
         DaemonRole::Bootstrap { machine: Some(machine), name, ports, networks, .. } => {
-            let hub = assigned(name, None, ports, &networks)?;
+            let mut hub = assigned(name, None, ports, &networks)?;
+            hub.show_jobs(&machine.look_address()).map_err(system("listen for observers"))?;
             (hub, Jobs::of_machine(server, standing(machine, false)?))
         }
         DaemonRole::Bootstrap { name, shares_streams, ports, networks, .. } => {

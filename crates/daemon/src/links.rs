@@ -57,7 +57,7 @@ pub(crate) struct LinkMeasurer {
     /// The calls whose round has not come, and when they came. Their codes are not checked.
     calls: Vec<(Duration, Caller)>,
     found: Option<Vec<(HostNumber, LinkSight)>>,
-    /// What the jobs that this daemon has conducted have found. Their hosts need not be measured again.
+    /// The findings of the jobs that this daemon has conducted. Their hosts need not be measured again.
     pub(crate) known: LinkFindings,
 }
 

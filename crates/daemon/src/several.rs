@@ -19,7 +19,7 @@ use crate::bootstrap::DaemonOptions;
 use crate::context::{Context, JobHandler};
 use crate::hub::{Hub, Port, Station};
 use crate::job_message::{JobContent, JobMessage};
-use crate::machine::standing::MachineMessage;
+use crate::machine_message::MachineMessage;
 use crate::reactor::JOB_TOKENS;
 
 mod lanes;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use landeck_host::message_stream::MessageStream;
 use landeck_joining::address::Address;
-use landeck_wire::{ProcessId, SegmentId};
+use landeck_wire::{HostNumber, JobId, ProcessId, SegmentId};
 use serde::{Deserialize, Serialize};
 
 use crate::host_picture::HostPicture;
@@ -62,8 +62,19 @@ pub struct LookRequest {
     pub release: String,
     /// The number of the request, which its answers repeat.
     pub number: u32,
+    /// The job, at the socket of a machine; that of a part stands for its job.
+    pub job: Option<LookedAt>,
     /// The content.
     pub wish: LookWish,
+}
+
+/// A job of a machine that has no part on the observer's host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LookedAt {
+    /// The job.
+    pub job: JobId,
+    /// The numbers and names of its hosts.
+    pub hosts: Vec<(HostNumber, String)>,
 }
 
 impl LookRequest {
@@ -109,7 +120,8 @@ pub enum LookAnswer {
 /// An observer's connection to the daemon of its host.
 #[derive(Debug)]
 pub struct FarPictures {
-    segment: SegmentId,
+    address: Address,
+    job: Option<LookedAt>,
     stream: Option<MessageStream<LookAnswer, LookRequest>>,
     last_request: u32,
     /// When the daemon was first asked without an answer.
@@ -133,8 +145,17 @@ pub struct FarAnswers {
 
 impl FarPictures {
     /// Prepares to ask about the job with this segment.
-    pub const fn new(segment: SegmentId) -> Self {
-        Self { segment, stream: None, last_request: 0, silent_since: None }
+    pub fn new(segment: SegmentId) -> Self {
+        Self::at(Address::Abstract(look_socket_name(segment)), None)
+    }
+
+    /// Prepares to ask about a job that has no part on this host, at the socket of its machine.
+    pub fn in_machine(address: Address, job: LookedAt) -> Self {
+        Self::at(address, Some(job))
+    }
+
+    const fn at(address: Address, job: Option<LookedAt>) -> Self {
+        Self { address, job, stream: None, last_request: 0, silent_since: None }
     }
 
     /// Asks for the pictures of all other hosts, and waits a limited time for them.
@@ -162,7 +183,8 @@ impl FarPictures {
         }
         let number = self.last_request;
         if let Some(stream) = &mut self.stream {
-            stream.send(&LookRequest { release: RELEASE.to_owned(), number, wish });
+            let (release, job) = (RELEASE.to_owned(), self.job.clone());
+            stream.send(&LookRequest { release, number, job, wish });
             if receive(stream, number, began + patience, &mut answers) {
                 self.silent_since = None;
                 return answers;
@@ -174,7 +196,7 @@ impl FarPictures {
     }
 
     fn connect(&self) -> io::Result<MessageStream<LookAnswer, LookRequest>> {
-        MessageStream::new(Address::Abstract(look_socket_name(self.segment)).connect_stream()?)
+        MessageStream::new(self.address.connect_stream()?)
     }
 }
 

@@ -12,7 +12,7 @@
 //! for job in observe::jobs() {
 //!     let mut onlooker = Onlooker::new(job);
 //!     let (_, report) = onlooker.report();
-//!     println!("{}: {}", onlooker.job().id(), report.verdict());
+//!     println!("{}: {}", onlooker.facts().id, report.verdict());
 //! }
 //! # Ok(()) }
 //! ```
@@ -44,7 +44,7 @@ pub mod verdict;
 
 pub use host_picture::HostPicture;
 pub use names::{Names, Role};
-pub use onlooker::Onlooker;
+pub use onlooker::{JobFacts, Onlooker};
 pub use picture::{Member, Picture};
 pub use report::Report;
 pub use verdict::Verdict;

@@ -1,14 +1,16 @@
 //! Looks at one job repeatedly, on all its hosts: pictures of this host from its segment, those of others from their
 //! daemons.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use landeck_joining::address::Address;
 use landeck_joining::observe::ObservedJob;
-use landeck_wire::ProcessId;
+use landeck_memory::system::now_ns;
+use landeck_wire::{JobId, ProcessId, SegmentId};
 use rustix::event::{Timespec, poll};
 
 use crate::conduct::LASTING;
-use crate::far::{FarAnswers, FarPictures, not_asked};
+use crate::far::{FarAnswers, FarPictures, LookedAt, not_asked};
 use crate::host_picture::HostPicture;
 use crate::picture::{MissingHost, Picture};
 use crate::report::Report;
@@ -19,28 +21,67 @@ const BETWEEN: Duration = Duration::from_millis(10);
 /// An observer of one job.
 #[derive(Debug)]
 pub struct Onlooker {
-    job: ObservedJob,
+    /// The job's part on this host, if it has one.
+    own: Option<ObservedJob>,
+    facts: JobFacts,
+    /// When the facts were found.
+    found: Instant,
     /// The way to the other hosts, if there are any.
     far: Option<FarPictures>,
+}
+
+/// The facts about a job that stand in no picture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobFacts {
+    /// Its identity.
+    pub id: JobId,
+    /// Its name.
+    pub name: String,
+    /// The processes of its first world.
+    pub processes: u32,
+    /// The time since it has begun.
+    pub age: Duration,
+    /// The PID of the agent on this host; `None` if there is none, or it does not answer.
+    pub agent_pid: Option<u32>,
+    /// The PID of the launcher, if it is on this host.
+    pub launcher_pid: Option<u32>,
+    /// The segment on this host, if the job has a part here.
+    pub segment: Option<SegmentId>,
 }
 
 impl Onlooker {
     /// Prepares to look at a job that was found on this host.
     pub fn new(job: ObservedJob) -> Self {
         let far = job.segment.plan().spans_hosts().then(|| FarPictures::new(job.host));
-        Self { job, far }
+        let plan = job.segment.plan();
+        let facts = JobFacts {
+            id: job.id(),
+            name: plan.name.to_string(),
+            processes: plan.ranks,
+            age: Duration::from_nanos(now_ns().saturating_sub(plan.began_ns)),
+            agent_pid: job.agent_pid,
+            launcher_pid: job.launcher_pid(),
+            segment: Some(job.host),
+        };
+        Self { own: Some(job), facts, found: Instant::now(), far }
     }
 
-    /// The job on this host.
-    pub const fn job(&self) -> &ObservedJob {
-        &self.job
+    /// Prepares to look at a job of a machine that has no part on this host. Its daemon listens at this address.
+    pub fn from_elsewhere(facts: JobFacts, address: Address, job: LookedAt) -> Self {
+        let far = Some(FarPictures::in_machine(address, job));
+        Self { own: None, facts, found: Instant::now(), far }
+    }
+
+    /// The facts about the job that stand in no picture.
+    pub fn facts(&self) -> JobFacts {
+        JobFacts { age: self.facts.age + self.found.elapsed(), ..self.facts.clone() }
     }
 
     /// Takes a picture of the job.
     pub fn take(&mut self) -> Picture {
         // Other hosts come first, so that all pictures are as close together as possible.
         let answers = self.far.as_mut().map(|far| far.ask(false));
-        let own = HostPicture::take(&self.job.segment, self.job.agent_is_seen);
+        let own = self.own.as_ref().map(|job| HostPicture::take(&job.segment, job.agent_is_seen));
         joined(own, answers)
     }
 
@@ -48,7 +89,7 @@ impl Onlooker {
     /// two pictures of a report.
     pub fn glance(&mut self) -> Picture {
         let answers = self.far.as_mut().map(|far| far.ask(true));
-        joined(HostPicture::glance(&self.job.segment), answers)
+        joined(self.own.as_ref().map(|job| HostPicture::glance(&job.segment)), answers)
     }
 
     /// Takes two pictures a moment apart, and makes the report. The second picture is returned too.
@@ -82,15 +123,17 @@ impl Onlooker {
     }
 }
 
-fn joined(own: HostPicture, answers: Option<FarAnswers>) -> Picture {
-    let Some(answers) = answers else { return Picture::join(vec![own], Vec::new()) };
-    let unasked: Vec<MissingHost> = match answers.own_daemon_silent {
-        Some(silent) => not_asked(&own, &answers, silent),
-        None => Vec::new(),
+fn joined(own: Option<HostPicture>, answers: Option<FarAnswers>) -> Picture {
+    let Some(answers) = answers else {
+        return Picture::join(own.into_iter().collect(), Vec::new());
+    };
+    let unasked: Vec<MissingHost> = match (answers.own_daemon_silent, &own) {
+        (Some(silent), Some(own)) => not_asked(own, &answers, silent),
+        _ => Vec::new(),
     };
     let FarAnswers { pictures, mut missing, .. } = answers;
     missing.extend(unasked);
-    Picture::join([vec![own], pictures].concat(), missing)
+    Picture::join(own.into_iter().chain(pictures).collect(), missing)
 }
 
 fn pause(time: Duration) {

@@ -50,6 +50,11 @@ impl Address {
         Self::Abstract(format!("{}{name}", Self::machines()))
     }
 
+    /// The address at which the daemon of a machine listens for those who look at its jobs.
+    pub fn of_looks_at(machine: &str) -> Self {
+        Self::Abstract(format!("landeckd-{}-looks-{machine}", own_uid()))
+    }
+
     /// The names of the machines that have a daemon of this user on this host.
     pub fn machine_names() -> Vec<String> {
         // Each line of a socket that listens ends with its name.

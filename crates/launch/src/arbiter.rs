@@ -14,7 +14,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::hosts_options::{HostStart, HostsOptions};
-use crate::machine::MachineCall;
+use crate::machine_call::MachineCall;
 use crate::messages::{ArbiterReport, HostsRequest, MachineOptions, NewMachine, ToArbiter};
 use crate::remote_start::{StartTool, StartWay, find_daemon};
 use crate::request::{LaunchError, system};

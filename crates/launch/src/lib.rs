@@ -10,6 +10,7 @@ pub mod input;
 mod job;
 mod linkage;
 pub mod machine;
+pub mod machine_call;
 pub mod machine_hosts;
 pub mod messages;
 pub mod output;

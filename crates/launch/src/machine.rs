@@ -1,30 +1,18 @@
-//! The machines of this user, as commands and launchers reach them: the daemon on this host answers for its machine.
-//!
-//! A machine has a name. Its daemons listen at an abstract Unix socket with that name on each host, and only their user may
-//! ask. A daemon that does not number the words of its machine passes the question on to the one that does, the founder's.
+//! Machines that stay: their names, the questions to them, and their answers.
 
 use std::fmt;
 use std::io;
 use std::str::FromStr;
-use std::time::{Duration, Instant};
 
-use landeck_host::message_stream::MessageStream;
 use landeck_joining::address::Address;
 use landeck_protocols::hosts::BookingWish;
 use landeck_wire::{HostNumber, JobId};
 use serde::{Deserialize, Serialize};
 
 use crate::gathering::{AdmissionRefusal, Admitted};
-use crate::messages::{ArbiterReport, ToArbiter};
 
 /// The variable that names a machine.
 pub const VARIABLE: &str = "LANDECK_MACHINE";
-/// How long a machine has to answer.
-const ANSWER_TIME: Duration = Duration::from_secs(15);
-/// How long a machine has to end. Its jobs have ten seconds of it.
-const END_TIME: Duration = Duration::from_secs(60);
-/// How long a command waits that asks again.
-const ASK_AGAIN: Duration = Duration::from_millis(50);
 /// The longest name of a machine.
 const NAME_BYTES_MAX: usize = 40;
 
@@ -59,6 +47,11 @@ impl fmt::Display for MachineName {
 }
 
 impl MachineName {
+    /// The address at which the machine's daemon on this host listens for those who look at its jobs.
+    pub fn look_address(&self) -> Address {
+        Address::of_looks_at(&self.0)
+    }
+
     /// The address at which the machine's daemon on this host listens.
     pub fn address(&self) -> Address {
         Address::of_machine(&self.0)
@@ -105,7 +98,7 @@ pub enum MachineQuestion {
         /// Whether the jobs there are ended first.
         ends_jobs: bool,
     },
-    /// What has the daemon of this host noted?
+    /// Which transitions has the daemon of this host noted?
     Log,
     /// End the machine.
     Stop {
@@ -205,16 +198,28 @@ pub struct JobStatus {
     pub job: JobId,
     /// Its name.
     pub name: String,
-    /// The hosts with their processes.
-    pub hosts: Vec<(String, u32)>,
+    /// Its hosts.
+    pub hosts: Vec<JobHost>,
     /// The time since it has booked its processors, in milliseconds.
     pub age_ms: u64,
 }
 
-impl fmt::Display for JobStatus {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hosts: Vec<&str> = self.hosts.iter().map(|(host, _)| host.as_str()).collect();
-        write!(out, "{} on {}", self.name, hosts.join(" "))
+/// A host of a job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobHost {
+    /// Its number.
+    pub number: HostNumber,
+    /// Its name.
+    pub name: String,
+    /// The processes of the job there.
+    pub processes: u32,
+}
+
+impl JobStatus {
+    /// The names of its hosts, with blanks between them.
+    pub fn host_names(&self) -> String {
+        let names: Vec<&str> = self.hosts.iter().map(|host| host.name.as_str()).collect();
+        names.join(" ")
     }
 }
 
@@ -268,187 +273,6 @@ fn there_are(names: &[String]) -> String {
     }
 }
 
-/// The machine that is meant: the one with this name, or the only one on this host.
-///
-/// # Errors
-/// [`MachineError`] if there is none, or if it is unclear which one is meant.
-pub fn find(name: Option<&str>) -> Result<MachineName, MachineError> {
-    let there = Address::machine_names();
-    match name {
-        Some(name) => {
-            let name = name.parse::<MachineName>()?;
-            match there.contains(&name.0) {
-                true => Ok(name),
-                false => Err(MachineError::Unknown { name: name.0, there }),
-            }
-        }
-        None => match there.as_slice() {
-            [] => Err(MachineError::None),
-            [only] => Ok(only.parse::<MachineName>()?),
-            _ => Err(MachineError::Several(there)),
-        },
-    }
-}
-
-/// A conversation with the daemon of a machine on this host.
-#[derive(Debug)]
-pub struct MachineCall {
-    name: MachineName,
-    stream: MessageStream<ArbiterReport, ToArbiter>,
-}
-
-impl MachineCall {
-    /// Calls the daemon of a machine.
-    ///
-    /// # Errors
-    /// [`MachineError::Silent`].
-    pub fn begin(name: MachineName) -> Result<Self, MachineError> {
-        let stream = name.address().connect_stream().and_then(MessageStream::new);
-        match stream {
-            Ok(stream) => Ok(Self { name, stream }),
-            Err(source) => Err(MachineError::Silent { name, source }),
-        }
-    }
-
-    /// The machine.
-    pub const fn name(&self) -> &MachineName {
-        &self.name
-    }
-
-    /// Asks, and waits for the answer.
-    ///
-    /// # Errors
-    /// [`MachineError::Silent`].
-    pub fn ask(&mut self, question: MachineQuestion) -> Result<MachineAnswer, MachineError> {
-        self.stream.send(&ToArbiter::Ask(question));
-        let until = Instant::now() + ANSWER_TIME;
-        while let Some(report) = self.stream.wait_next(Some(until)) {
-            if let ArbiterReport::Answered(answer) = report {
-                return Ok(answer);
-            }
-        }
-        let kind = match self.stream.has_ended() {
-            true => io::ErrorKind::ConnectionReset,
-            false => io::ErrorKind::TimedOut,
-        };
-        Err(MachineError::Silent { name: self.name.clone(), source: kind.into() })
-    }
-
-    /// Asks which hosts and jobs are there.
-    ///
-    /// # Errors
-    /// [`MachineError::Silent`].
-    pub fn status(&mut self) -> Result<MachineStatus, MachineError> {
-        match self.ask(MachineQuestion::Status)? {
-            MachineAnswer::Status(status) => Ok(*status),
-            _ => Err(self.confused()),
-        }
-    }
-
-    /// Books processors for a job, and waits for them if that is wished. They are free again when this conversation ends, or the job that it starts.
-    ///
-    /// # Errors
-    /// [`MachineError::Silent`]. The inner error is the reason why the job cannot begin now.
-    pub fn book(
-        &mut self,
-        job: JobId,
-        name: String,
-        wish: BookingWish,
-    ) -> Result<Result<Vec<BookedHost>, String>, MachineError> {
-        loop {
-            match self.ask(MachineQuestion::Book { job, name: name.clone(), wish })? {
-                // It has its place in the order of those that wait, as long as this conversation lasts.
-                MachineAnswer::Booked(Err(_)) if wish.waits => std::thread::sleep(ASK_AGAIN),
-                MachineAnswer::Booked(outcome) => return Ok(outcome),
-                _ => return Err(self.confused()),
-            }
-        }
-    }
-
-    /// Ends the machine, and waits until its daemon on this host has ended.
-    ///
-    /// # Errors
-    /// [`MachineError::Silent`]. The inner error has the jobs because of which it stays.
-    pub fn stop(mut self, ends_jobs: bool) -> Result<Result<(), Vec<JobStatus>>, MachineError> {
-        match self.ask(MachineQuestion::Stop { ends_jobs })? {
-            MachineAnswer::Stopping(Ok(())) => {
-                let until = Some(Instant::now() + END_TIME);
-                while self.stream.wait_next(until).is_some() {}
-                Ok(Ok(()))
-            }
-            MachineAnswer::Stopping(stays) => Ok(stays),
-            _ => Err(self.confused()),
-        }
-    }
-
-    /// Asks for something that is done or not.
-    ///
-    /// # Errors
-    /// [`MachineError::Silent`]. The inner error is the reason why it was not done.
-    pub fn ask_to(
-        &mut self,
-        question: MachineQuestion,
-    ) -> Result<Result<(), String>, MachineError> {
-        match self.ask(question)? {
-            MachineAnswer::Done(outcome) => Ok(outcome),
-            _ => Err(self.confused()),
-        }
-    }
-
-    /// Asks for the notes of the daemon on this host.
-    ///
-    /// # Errors
-    /// [`MachineError::Silent`].
-    pub fn log(&mut self) -> Result<Vec<(u64, String)>, MachineError> {
-        match self.ask(MachineQuestion::Log)? {
-            MachineAnswer::Log(lines) => Ok(lines),
-            _ => Err(self.confused()),
-        }
-    }
-
-    /// Takes a host out of the machine, and waits until no job is there and it has left. `waits` gets the jobs that are
-    /// waited for, once.
-    ///
-    /// # Errors
-    /// [`MachineError::Silent`]. The inner error is the reason why the host cannot be removed.
-    pub fn remove(
-        &mut self,
-        host: &str,
-        ends_jobs: bool,
-        waits: impl FnOnce(&[JobStatus]),
-    ) -> Result<Result<(), String>, MachineError> {
-        let mut waits = Some(waits);
-        loop {
-            let question = MachineQuestion::Remove { host: host.to_owned(), ends_jobs };
-            match self.ask(question)? {
-                MachineAnswer::Removing(Ok(jobs)) if jobs.is_empty() => break,
-                MachineAnswer::Removing(Ok(jobs)) => {
-                    if let Some(waits) = waits.take() {
-                        waits(&jobs);
-                    }
-                }
-                MachineAnswer::Removing(Err(why)) => return Ok(Err(why)),
-                _ => return Err(self.confused()),
-            }
-            std::thread::sleep(ASK_AGAIN);
-        }
-        while self.status()?.hosts.iter().any(|known| known.name == host) {
-            std::thread::sleep(ASK_AGAIN);
-        }
-        Ok(Ok(()))
-    }
-
-    /// The stream, behind the questions: it is that of a launcher now.
-    pub(crate) fn into_stream(self) -> MessageStream<ArbiterReport, ToArbiter> {
-        self.stream
-    }
-
-    /// The error for an answer to another question.
-    pub fn confused(&self) -> MachineError {
-        MachineError::Silent { name: self.name.clone(), source: io::ErrorKind::InvalidData.into() }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -461,21 +285,5 @@ mod tests {
         for name in ["", "-x", "a b", "a/b", "é", &"a".repeat(41)] {
             assert!(name.parse::<MachineName>().is_err(), "{name}");
         }
-    }
-
-    #[test]
-    fn a_machine_is_found_by_its_name_or_by_being_alone() {
-        let own = format!("t{}", std::process::id());
-        assert!(matches!(find(Some(&own)), Err(MachineError::Unknown { .. })));
-        let name: MachineName = own.parse().unwrap();
-        let listener = name.address().listen_for_streams().unwrap();
-        assert_eq!(find(Some(&own)).unwrap(), name);
-        match find(None) {
-            Ok(only) => assert_eq!(only, name),
-            Err(MachineError::Several(names)) => assert!(names.contains(&own)),
-            Err(error) => panic!("{error}"),
-        }
-        drop(listener);
-        assert!(MachineCall::begin(name).is_err());
     }
 }

@@ -13,8 +13,9 @@ use crate::arbiter::way_of;
 use crate::gathering::{Admission, AdmissionRefusal, Admitted, Gathering};
 use crate::hosts_options::HostsOptions;
 use crate::machine::{
-    MachineAnswer, MachineCall, MachineError, MachineName, MachineQuestion, MachineStatus,
+    HostStatus, MachineAnswer, MachineError, MachineName, MachineQuestion, MachineStatus,
 };
+use crate::machine_call::MachineCall;
 use crate::remote_start::{STARTS_AT_ONCE, find_daemon};
 use crate::request::{LaunchError, system};
 use crate::watch::Watch;
@@ -127,7 +128,7 @@ impl Admission for CommandAdmission<'_> {
     fn wake_in(&mut self, _: Duration) {}
 
     fn is_here(&self, name: &str) -> Option<HostNumber> {
-        let is_it = |host: &&crate::machine::HostStatus| is_this_host(name, &host.name);
+        let is_it = |host: &&HostStatus| is_this_host(name, &host.name);
         let mut up = self.status.hosts.iter().filter(|host| host.state.is_up());
         up.find(is_it).map(|host| host.number)
     }

@@ -17,7 +17,8 @@ use landeck_hostfile::{
 use landeck_launch::hosts_options::{
     self, HOST_TIMEOUT, HOST_TIMEOUT_RANGE, HostStart, HostsOptions, PortRange,
 };
-use landeck_launch::machine::{self, MachineError, MachineName};
+use landeck_launch::machine::{MachineError, MachineName, VARIABLE};
+use landeck_launch::machine_call;
 use landeck_launch::request::{LAUNCHER_FAILED, Launch, MachineWish};
 use landeck_wire::way::PathWish;
 use std::io::Read;
@@ -272,7 +273,11 @@ impl Surroundings<'_> {
     /// The surroundings of this process.
     pub(crate) fn real() -> Surroundings<'static> {
         let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        Surroundings { own, variable: &|name| std::env::var(name).ok(), machine: &machine::find }
+        Surroundings {
+            own,
+            variable: &|name| std::env::var(name).ok(),
+            machine: &machine_call::find,
+        }
     }
 }
 
@@ -345,9 +350,7 @@ impl HostsAsked {
         if arguments.no_machine {
             return Ok(None);
         }
-        if let Some(named) =
-            arguments.machine.clone().or_else(|| (around.variable)(machine::VARIABLE))
-        {
+        if let Some(named) = arguments.machine.clone().or_else(|| (around.variable)(VARIABLE)) {
             return Ok(Some((around.machine)(Some(&named))?));
         }
         if is_of_batch || arguments.one_by_default || per_host.is_some() {

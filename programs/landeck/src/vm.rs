@@ -11,9 +11,10 @@ use landeck_hostfile::HostListError;
 use landeck_hostfile::host_list::from_words;
 use landeck_launch::hosts_options::HostsOptions;
 use landeck_launch::machine::{
-    self, HostStatus, JobStatus, MachineCall, MachineError, MachineName, MachineNameError,
-    MachineQuestion, MachineStatus,
+    HostStatus, JobHost, JobStatus, MachineError, MachineName, MachineNameError, MachineQuestion,
+    MachineStatus, VARIABLE,
 };
+use landeck_launch::machine_call::{self, MachineCall};
 use landeck_launch::machine_hosts::{self, Added};
 use landeck_launch::request::LaunchError;
 use serde_json::json;
@@ -136,8 +137,8 @@ pub(crate) enum VmError {
 
 impl WhichMachine {
     fn call(&self) -> Result<MachineCall, VmError> {
-        let named = self.machine.clone().or_else(|| std::env::var(machine::VARIABLE).ok());
-        Ok(MachineCall::begin(machine::find(named.as_deref())?)?)
+        let named = self.machine.clone().or_else(|| std::env::var(VARIABLE).ok());
+        Ok(MachineCall::begin(machine_call::find(named.as_deref())?)?)
     }
 }
 
@@ -183,7 +184,7 @@ fn start(
     reach: &ReachArguments,
 ) -> Result<ExitCode, VmError> {
     let name: MachineName = name.unwrap_or_else(own_name).parse()?;
-    if machine::find(Some(&name.to_string())).is_ok() {
+    if machine_call::find(Some(&name.to_string())).is_ok() {
         return Err(VmError::Taken(name));
     }
     let options = options(hosts, reach)?;
@@ -256,8 +257,7 @@ fn done(outcome: Result<(), String>) -> Result<ExitCode, VmError> {
 }
 
 fn running(job: &JobStatus) -> String {
-    let hosts: Vec<&str> = job.hosts.iter().map(|(host, _)| host.as_str()).collect();
-    format!("{} runs ({})", job.name, hosts.join(" "))
+    format!("{} runs ({})", job.name, job.host_names())
 }
 
 /// Says why hosts have not joined. Returns the number of those.
@@ -311,7 +311,7 @@ fn table(status: &MachineStatus) -> String {
         );
     }
     for job in &status.jobs {
-        let hosts = job.hosts.iter().map(|(host, count)| format!("{host}:{count}"));
+        let hosts = job.hosts.iter().map(|host| format!("{}:{}", host.name, host.processes));
         let age = duration(Duration::from_millis(job.age_ms));
         let hosts = hosts.collect::<Vec<_>>().join(",");
         let _ = writeln!(text, "  job {} on {hosts}, for {age}", job.name);
@@ -333,7 +333,8 @@ fn as_json(status: &MachineStatus) -> String {
         })
     };
     let job = |job: &JobStatus| {
-        let hosts = job.hosts.iter().map(|(host, count)| json!({"name": host, "processes": count}));
+        let host = |host: &JobHost| json!({"name": host.name, "processes": host.processes});
+        let hosts = job.hosts.iter().map(host);
         json!({
             "job": job.job.to_string(),
             "name": job.name,

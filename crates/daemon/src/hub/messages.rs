@@ -55,14 +55,8 @@ impl Hub {
                 self.take_numbers(job, outcome);
                 Vec::new()
             }
-            DaemonMessage::Said(text) if is_arbiter => {
-                self.inbox.push_back(Incoming::Said(from, text));
-                Vec::new()
-            }
-            DaemonMessage::Machine(message) => {
-                self.inbox.push_back(Incoming::Machine(from, message));
-                Vec::new()
-            }
+            DaemonMessage::Said(text) if is_arbiter => self.for_jobs(Incoming::Said(from, text)),
+            DaemonMessage::Machine(message) => self.for_jobs(Incoming::Machine(from, message)),
             DaemonMessage::Resend { .. } if is_arbiter => self.members.renewed(from),
             DaemonMessage::Ask(content) if is_arbiter => match incarnation {
                 Some(incarnation) => self.members.asked(from, incarnation, content),
@@ -121,6 +115,12 @@ impl Hub {
             }
         };
         self.follow(events);
+    }
+
+    /// Keeps something for the jobs. No word follows from it yet.
+    fn for_jobs(&mut self, incoming: Incoming) -> Vec<MembersEvent> {
+        self.inbox.push_back(incoming);
+        Vec::new()
     }
 
     /// Takes a question of an observer on another host, or the answer for one on this host.

@@ -22,7 +22,8 @@ use crate::job::whole_job::WholeJob;
 use crate::job_message::{JobContent, JobMessage};
 use crate::links::MeasuringSecret;
 use crate::machine::callers::CallersEvent;
-use crate::machine::standing::{MachineMessage, Standing};
+use crate::machine::standing::Standing;
+use crate::machine_message::MachineMessage;
 use crate::reactor::JOB_TOKENS;
 
 /// The token of the guardian server, which is ready when that has ended.

@@ -5,22 +5,22 @@ use std::time::Duration;
 
 use landeck_hostfile::host_list::is_this_host;
 use landeck_launch::machine::{
-    BookedHost, HostState, HostStatus, JobStatus, MachineAnswer, MachineName, MachineQuestion,
-    MachineStatus,
+    BookedHost, HostState, HostStatus, JobHost, JobStatus, MachineAnswer, MachineName,
+    MachineQuestion, MachineStatus,
 };
 use landeck_protocols::hosts::{BookedShare, Booking, BookingWish, NothingFree};
 use landeck_wire::word::{Word, WordContent};
 use landeck_wire::{HostNumber, JobId};
 
+use crate::admission;
 use crate::context::Context;
 use crate::facts::RELEASE;
-use crate::job::admission;
-use crate::machine::standing::MachineMessage;
+use crate::machine_message::MachineMessage;
 
 /// How long jobs have to end when the machine does. Processes have ten seconds of it.
 const JOBS_END_TIME: Duration = Duration::from_secs(20);
 
-/// What the founder knows of its machine beside words.
+/// The founder of a machine: everything that it knows beside words.
 #[derive(Debug)]
 pub(crate) struct Founder {
     name: MachineName,
@@ -281,12 +281,12 @@ impl Founder {
         let mut jobs: Vec<JobStatus> = Vec::new();
         for (job, shares) in self.book.jobs() {
             let Some(note) = self.jobs.get(&job) else { continue };
-            let mut hosts: Vec<(String, u32)> = Vec::new();
-            let names: BTreeSet<HostNumber> = shares.iter().map(|share| share.host).collect();
-            for host in names {
-                let its = shares.iter().filter(|share| share.host == host);
-                hosts.push((name_of(context, host), its.map(|share| share.processes).sum()));
-            }
+            let host = |share: &BookedShare| {
+                let BookedShare { host: number, processes, .. } = *share;
+                JobHost { number, name: name_of(context, number), processes }
+            };
+            let mut hosts: Vec<JobHost> = shares.iter().map(host).collect();
+            hosts.sort_by_key(|host| host.number);
             let age = context.now().saturating_sub(note.began);
             let age_ms = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
             jobs.push(JobStatus { job, name: note.name.clone(), hosts, age_ms });

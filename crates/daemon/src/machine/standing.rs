@@ -6,45 +6,16 @@ use std::io;
 use landeck_host::say;
 use landeck_launch::machine::{MachineAnswer, MachineName, MachineQuestion};
 use landeck_wire::word::Word;
-use landeck_wire::{ControlMessage, HostNumber, JobId};
-use serde::{Deserialize, Serialize};
+use landeck_wire::{HostNumber, JobId};
 
 use crate::context::Context;
 use crate::machine::callers::{Callers, CallersEvent};
 use crate::machine::detached;
 use crate::machine::founder::Founder;
+use crate::machine_message::MachineMessage;
 use crate::observers::log;
-use crate::trunks::envelope::CONTENT_BYTES_MAX;
 
-/// A message between a daemon and the founder's about their machine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum MachineMessage {
-    /// A caller of the sender's host asks.
-    Asked {
-        /// The number of the request, which is repeated with its answer.
-        request: u64,
-        /// The question.
-        question: MachineQuestion,
-    },
-    /// The founder answers.
-    Answered {
-        /// The request.
-        request: u64,
-        /// The answer.
-        answer: MachineAnswer,
-    },
-    /// A job that the sender has conducted is over, or was never started.
-    JobOver(JobId),
-    /// The founder has the receiver's host leave the machine.
-    Leave,
-}
-
-impl ControlMessage for MachineMessage {
-    const NAME: &'static str = "a message about the machine";
-    const BYTES_MAX: usize = CONTENT_BYTES_MAX;
-}
-
-/// What a daemon has of its machine.
+/// The side of a daemon that belongs to its machine.
 #[derive(Debug)]
 pub(crate) struct Standing {
     callers: Callers,

@@ -49,7 +49,8 @@ type Outgoing = (HostNumber, DaemonMessage);
 /// An observer's connection.
 #[derive(Debug)]
 struct Observer {
-    job: JobId,
+    /// The job of the part at whose socket it has come; `None` at that of the machine, where requests name their jobs.
+    job: Option<JobId>,
     stream: MessageStream<LookRequest, LookAnswer>,
     waits_for_room: bool,
     question: Option<Question>,
@@ -66,12 +67,15 @@ struct Question {
     /// How long hosts have to answer.
     time: Duration,
     waiting: BTreeSet<HostNumber>,
+    /// The job, and the names of its hosts if it has no part here.
+    job: Option<JobId>,
+    names: BTreeMap<HostNumber, String>,
 }
 
 /// The observers of this host's parts, and what they have asked.
 #[derive(Debug, Default)]
 pub(crate) struct Pictures {
-    listeners: HashMap<u64, (JobId, OwnedFd)>,
+    listeners: HashMap<u64, (Option<JobId>, OwnedFd)>,
     observers: HashMap<u64, Observer>,
     last_request: u64,
     /// The hosts that did not answer, and when they were first asked.
@@ -91,7 +95,28 @@ impl Pictures {
         job: JobId,
         segment: SegmentId,
     ) -> io::Result<()> {
-        let socket = Address::Abstract(look_socket_name(segment)).listen_for_streams()?;
+        self.listen(reactor, &Address::Abstract(look_socket_name(segment)), Some(job))
+    }
+
+    /// Serves observers of jobs that have no part here; for a machine that stays.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub(crate) fn add_machine(
+        &mut self,
+        reactor: &mut Reactor,
+        address: &Address,
+    ) -> io::Result<()> {
+        self.listen(reactor, address, None)
+    }
+
+    fn listen(
+        &mut self,
+        reactor: &mut Reactor,
+        address: &Address,
+        job: Option<JobId>,
+    ) -> io::Result<()> {
+        let socket = address.listen_for_streams()?;
         let token = reactor.token();
         reactor.watch(&socket, token, EventFlags::IN)?;
         self.listeners.insert(token, (job, socket));
@@ -100,8 +125,8 @@ impl Pictures {
 
     /// Forgets a part and its observers.
     pub(crate) fn remove_part(&mut self, job: JobId) {
-        self.listeners.retain(|_, (of, _)| *of != job);
-        self.observers.retain(|_, observer| observer.job != job);
+        self.listeners.retain(|_, (of, _)| *of != Some(job));
+        self.observers.retain(|_, observer| observer.job != Some(job));
     }
 
     /// Whether a token belongs to an observer or to a socket for them.
@@ -152,7 +177,7 @@ impl Pictures {
         let Some((token, observer)) = self.asker(from, request) else { return };
         let outcome = match picture {
             Some(picture) => Ok(picture),
-            None => Err(missing(tools.parts.get(observer.job), from, MissingPicture::Over)),
+            None => Err(observer.missing(tools.parts, from, MissingPicture::Over)),
         };
         observer.answer(from, outcome);
         self.settle(tools, token);
@@ -180,7 +205,7 @@ impl Pictures {
         lines: Vec<LogLine>,
     ) {
         let Some((token, observer)) = self.asker(from, request) else { return };
-        let host = name_of(tools.parts.get(observer.job), from);
+        let host = observer.name_of(tools.parts, from);
         observer.pass_on(from, |request| LookAnswer::Log { request, host, lines });
         self.settle(tools, token);
     }
@@ -211,7 +236,7 @@ impl Pictures {
                 let silent = tools.now.saturating_sub(since);
                 let silent_ms = u64::try_from(silent.as_millis()).unwrap_or(u64::MAX);
                 let why = MissingPicture::Silent { silent_ms };
-                let missing = missing(tools.parts.get(observer.job), host, why);
+                let missing = observer.missing(tools.parts, host, why);
                 observer.answer(host, Err(missing));
             }
             self.settle(tools, token);
@@ -242,7 +267,7 @@ impl Pictures {
 }
 
 /// Accepts the next observer, if it is one of the same user.
-fn accept(listener: &OwnedFd, job: JobId) -> Option<Observer> {
+fn accept(listener: &OwnedFd, job: Option<JobId>) -> Option<Observer> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = accept_with(listener, flags).ok()?;
     let (user, _) = peer::credentials(&socket).ok()?;
@@ -266,21 +291,29 @@ impl Observer {
         own_request: u64,
     ) -> Vec<Outgoing> {
         let (number, asked) = (request.number, tools.now);
-        let part = tools.parts.get(self.job);
-        let (hosts, time) = match (&request.wish, part) {
-            (_, None) => (BTreeSet::new(), PICTURE_TIME),
-            (LookWish::Stacks(all), Some(part)) => (part.hosts_of(all), STACKS_TIME),
+        let looked_at = request.job.as_ref().filter(|_| self.job.is_none());
+        let job = self.job.or_else(|| looked_at.map(|it| it.job));
+        let part = job.and_then(|job| tools.parts.get(job));
+        let names: BTreeMap<HostNumber, String> =
+            looked_at.map_or_else(BTreeMap::new, |it| it.hosts.iter().cloned().collect());
+        let hosts = match (&request.wish, part) {
+            (_, None) => names.keys().copied().collect(),
+            (LookWish::Stacks(all), Some(part)) => part.hosts_of(all),
             (LookWish::Glance | LookWish::Pictures | LookWish::Logs, Some(part)) => {
-                (part.far_hosts(), PICTURE_TIME)
+                part.far_hosts()
             }
+        };
+        let time = match &request.wish {
+            LookWish::Stacks(_) => STACKS_TIME,
+            LookWish::Glance | LookWish::Pictures | LookWish::Logs => PICTURE_TIME,
         };
         let own = part.and_then(|part| part.segment.own_host_number());
         if let (LookWish::Logs, Some(own)) = (&request.wish, own) {
-            let (host, lines) = (name_of(part, HostNumber(own)), log::lines());
+            let (host, lines) = (self.name_of(tools.parts, HostNumber(own)), log::lines());
             self.stream.send(&LookAnswer::Log { request: number, host, lines });
         }
         let waiting = hosts.clone();
-        let question = Question { number, request: own_request, asked, time, waiting };
+        let question = Question { number, request: own_request, asked, time, waiting, job, names };
         self.question = Some(question);
         if hosts.is_empty() {
             self.question = None;
@@ -294,10 +327,10 @@ impl Observer {
                 _ => None,
             };
             if let Some(why) = why {
-                self.answer(host, Err(missing(part, host, why)));
+                self.answer(host, Err(self.missing(tools.parts, host, why)));
                 continue;
             }
-            let (job, own) = (self.job, own_request);
+            let (Some(job), own) = (job, own_request) else { continue };
             let picture = |is_glance| DaemonMessage::PictureWanted { job, request: own, is_glance };
             let wanted = match &request.wish {
                 LookWish::Glance => picture(true),
@@ -311,6 +344,20 @@ impl Observer {
             outgoing.push((host, wanted));
         }
         outgoing
+    }
+
+    fn missing(&self, parts: &Parts, host: HostNumber, why: MissingPicture) -> MissingHost {
+        MissingHost { number: host.0, name: self.name_of(parts, host), why }
+    }
+
+    /// The name of a host of the job that is asked for.
+    fn name_of(&self, parts: &Parts, host: HostNumber) -> String {
+        let asked = self.question.as_ref();
+        let part = asked.and_then(|asked| asked.job).or(self.job).and_then(|job| parts.get(job));
+        let told = asked.and_then(|asked| asked.names.get(&host).cloned());
+        let known = part.map(|part| part.segment.host_name(host.0).to_string());
+        let named = told.or(known).filter(|name| !name.is_empty());
+        named.unwrap_or_else(|| format!("host {}", host.0))
     }
 
     /// Passes on what is known of a host. The last answer completes the question.
@@ -330,16 +377,6 @@ impl Observer {
             self.stream.send(&LookAnswer::Complete { request });
         }
     }
-}
-
-fn missing(part: Option<&PartOfHost>, host: HostNumber, why: MissingPicture) -> MissingHost {
-    MissingHost { number: host.0, name: name_of(part, host), why }
-}
-
-/// The name of a host of a part.
-fn name_of(part: Option<&PartOfHost>, host: HostNumber) -> String {
-    let name = part.map(|part| part.segment.host_name(host.0).to_string());
-    name.filter(|name| !name.is_empty()).unwrap_or_else(|| format!("host {}", host.0))
 }
 
 /// The message with the picture of a part on this host, for another daemon.
@@ -440,7 +477,7 @@ mod tests {
 
         fn ask_for(&mut self, now_s: u64, number: u32, wish: LookWish) -> Vec<Outgoing> {
             let release = env!("CARGO_PKG_VERSION").to_owned();
-            self.stream.send(&LookRequest { release, number, wish });
+            self.stream.send(&LookRequest { release, number, job: None, wish });
             let mut outgoing = Vec::new();
             for _ in 0..2 {
                 let mut ready = Vec::new();

@@ -364,7 +364,8 @@ impl Arbiter {
         let mut outputs = self.give(WordContent::HostGone { host, incarnation });
         let its = |part: &JobPart| (part.host, part.incarnation) == (host, incarnation);
         let parts: Vec<JobPart> =
-            self.segments.extract_if(.., |_, part| its(part)).map(|(_, part)| part).collect();
+            self.segments.values().filter(|part| its(part)).copied().collect();
+        self.segments.retain(|_, part| !its(part));
         for part in parts {
             outputs.extend(self.forget_if_over(part.job));
         }

@@ -1,13 +1,11 @@
 //! `landeck ps`: the jobs of this user on this host, and their processes.
 
-use super::{SeeingError, age, hosts_as_json, missing_hosts};
+use super::{SeeingError, hosts_as_json, missing_hosts, onlooker, onlookers};
 use clap::Args;
 use landeck_diagnosis::picture::{Doing, Member};
 use landeck_diagnosis::{Onlooker, Picture};
 use landeck_host::report::duration;
 use landeck_host::say::say;
-use landeck_joining::observe::{self, ObservedJob};
-use landeck_memory::system::now_ns;
 use landeck_memory::{JobState, SlotState};
 use serde_json::json;
 use std::process::ExitCode;
@@ -17,7 +15,7 @@ const LISTED_MAX: usize = 16;
 
 /// List the jobs of this user on this host, and the state of their processes.
 ///
-/// A job on several hosts is listed whole on each of them.
+/// A job on several hosts is listed whole on each of them, and a job of a machine on each host of that.
 ///
 /// States: run (computes), spin and sleep (wait in a call, polling or asleep), wait (waits for something else, such
 /// as a file), stopped (by a signal or a debugger), left and dead (gone), unseen (its host does not answer).
@@ -34,12 +32,12 @@ pub(crate) struct PsArguments {
 impl PsArguments {
     /// Prints the list.
     pub(crate) fn run(&self) -> Result<ExitCode, SeeingError> {
-        let jobs: Vec<ObservedJob> = match &self.job {
-            Some(_) => vec![observe::find(self.job.as_deref())?],
+        let jobs: Vec<Onlooker> = match &self.job {
+            Some(_) => vec![onlooker(self.job.as_deref())?],
             // A job that has ended meanwhile is not among them.
-            None => observe::jobs(),
+            None => onlookers(),
         };
-        let jobs = jobs.into_iter().map(Onlooker::new);
+        let jobs = jobs.into_iter();
         let most = if self.job.is_some() { usize::MAX } else { LISTED_MAX };
         let text = match self.json {
             true => format!("{:#}\n", jobs.map(as_json).collect::<serde_json::Value>()),
@@ -53,15 +51,16 @@ impl PsArguments {
 
 fn listed(mut onlooker: Onlooker, most: usize) -> String {
     let picture = onlooker.take();
-    let job = onlooker.job();
-    let plan = job.segment.plan();
-    let agent = job
-        .agent_pid
-        .map_or_else(|| "its agent does not answer".to_owned(), |pid| format!("agent pid {pid}"));
-    let launcher = job.launcher_pid().map(|pid| format!("launcher pid {pid}, "));
+    let job = onlooker.facts();
+    let agent = match (job.segment, job.agent_pid) {
+        (None, _) => "not on this host".to_owned(),
+        (Some(_), None) => "its agent does not answer".to_owned(),
+        (Some(_), Some(pid)) => format!("agent pid {pid}"),
+    };
+    let launcher = job.launcher_pid.map(|pid| format!("launcher pid {pid}, "));
     let agent = launcher.unwrap_or_default() + &agent;
     let ending = if picture.state == JobState::Ending { ", ending" } else { "" };
-    let processes = if plan.ranks == 1 { "process" } else { "processes" };
+    let processes = if job.processes == 1 { "process" } else { "processes" };
     let spans = picture.names.span_hosts();
     let hosts = match spans {
         true => format!(" on {} hosts", picture.hosts.len()),
@@ -69,11 +68,11 @@ fn listed(mut onlooker: Onlooker, most: usize) -> String {
     };
     let mut text = format!(
         "{}  {}, {} {processes}{hosts}: {}; running for {}, {agent}{ending}\n",
-        job.id(),
-        plan.name,
-        plan.ranks,
+        job.id,
+        job.name,
+        job.processes,
         counted(&picture),
-        age(job),
+        duration(job.age),
     );
     let shown = || picture.members.iter().take(most);
     let host_of = |member: &Member| picture.names.host(member.process).to_owned();
@@ -99,7 +98,7 @@ fn listed(mut onlooker: Onlooker, most: usize) -> String {
     }
     if picture.members.len() > most {
         let left = picture.members.len() - most;
-        text += &format!("  and {left} more: landeck ps {}\n", job.id());
+        text += &format!("  and {left} more: landeck ps {}\n", job.id);
     }
     text + &missing_hosts(&picture)
 }
@@ -131,8 +130,7 @@ fn computed(member: &Member) -> String {
 
 fn as_json(mut onlooker: Onlooker) -> serde_json::Value {
     let picture = onlooker.take();
-    let job = onlooker.job();
-    let plan = job.segment.plan();
+    let job = onlooker.facts();
     let spans = picture.names.span_hosts();
     let members = picture.members.iter().map(|member| {
         let mut object = json!({
@@ -149,13 +147,13 @@ fn as_json(mut onlooker: Onlooker) -> serde_json::Value {
         object
     });
     let mut object = json!({
-        "job": job.id().to_string(),
-        "name": plan.name.to_string(),
-        "processes": plan.ranks,
+        "job": job.id.to_string(),
+        "name": job.name,
+        "processes": job.processes,
         "agent_pid": job.agent_pid,
-        "launcher_pid": job.launcher_pid(),
+        "launcher_pid": job.launcher_pid,
         "is_ending": picture.state == JobState::Ending,
-        "age_s": now_ns().saturating_sub(plan.began_ns) as f64 / 1e9,
+        "age_s": job.age.as_secs_f64(),
         "members": members.collect::<Vec<_>>(),
     });
     if spans {

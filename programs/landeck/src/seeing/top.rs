@@ -1,11 +1,12 @@
 //! `landeck top`: a live table of the processes of a job.
 
 use super::rates::{Row, rows};
-use super::{SeeingError, age, onlooker, pause};
+use super::{SeeingError, onlooker, pause};
 use clap::Args;
 use landeck_diagnosis::picture::Doing;
 use landeck_diagnosis::{Names, Onlooker, Picture, report};
 use landeck_host::report::decimal_size;
+use landeck_host::report::duration;
 use landeck_host::say::say;
 use landeck_memory::{Operation, SlotState};
 use ratatui::Frame;
@@ -107,16 +108,15 @@ struct Scene {
 impl Scene {
     fn of(onlooker: &mut Onlooker, before: &Picture, now: &Picture) -> Self {
         let report = onlooker.report_on(before, now);
-        let job = onlooker.job();
-        let plan = job.segment.plan();
+        let job = onlooker.facts();
         let alive = now.members.iter().filter(|member| member.record.state == SlotState::Alive);
         let heading = format!(
             "{} ({}), {} of {} processes alive, running for {}",
-            plan.name,
-            job.id(),
+            job.name,
+            job.id,
             alive.count(),
             now.members.len(),
-            age(job),
+            duration(job.age),
         );
         let lane = report.lanes().first().map(|lane| lane.text.clone());
         let more = lane.iter().chain(report.missing_hosts()).map(|text| format!(" {text}."));

@@ -1,10 +1,11 @@
 //! `landeck why`: the reason why a job is stuck.
 
-use super::{SeeingError, age, hosts_as_json, onlooker};
+use super::{SeeingError, hosts_as_json, onlooker};
 use clap::Args;
 use landeck_diagnosis::far::{FarAnswers, LogLine};
 use landeck_diagnosis::report::LaneLine;
 use landeck_diagnosis::{Member, Onlooker, Picture, Report};
+use landeck_host::report::duration;
 use landeck_host::say::say;
 use landeck_launch::stacks;
 use landeck_memory::SlotState;
@@ -42,14 +43,16 @@ impl WhyArguments {
     pub(crate) fn run(&self) -> Result<ExitCode, SeeingError> {
         let mut onlooker = onlooker(self.job.as_deref())?;
         let (now, report) = onlooker.report();
-        let job = onlooker.job();
-        let name = &job.segment.plan().name;
+        let job = onlooker.facts();
+        let name = &job.name;
         let text = match self.json {
             true => {
-                let json = as_json(&job.id().to_string(), &name.to_string(), &now, &report);
+                let json = as_json(&job.id.to_string(), name, &now, &report);
                 format!("{json:#}\n")
             }
-            false => format!("{name} ({}), running for {}\n{}", job.id(), age(job), report.text()),
+            false => {
+                format!("{name} ({}), running for {}\n{}", job.id, duration(job.age), report.text())
+            }
         };
         say(&text)?;
         if self.stacks {
@@ -146,7 +149,7 @@ fn since_1970() -> Duration {
 
 /// The stacks of the processes in the verdict, or of all if it names none.
 fn stacks_of(onlooker: &mut Onlooker, now: &Picture, report: &Report) -> String {
-    let own = onlooker.job().host;
+    let own = onlooker.facts().segment;
     let give_up = Instant::now() + STACKS_MAX;
     let concerned = report.concerned();
     let is_shown = |place: &u32| concerned.is_empty() || concerned.contains(place);
@@ -156,11 +159,11 @@ fn stacks_of(onlooker: &mut Onlooker, now: &Picture, report: &Report) -> String 
         .filter(|member| member.is_seen && member.record.state == SlotState::Alive)
         .collect();
     let far = shown.iter().take(STACKS_OF_MAX).map(|member| member.process);
-    let far = onlooker.far_stacks(far.filter(|process| process.segment != own).collect());
+    let far = onlooker.far_stacks(far.filter(|process| Some(process.segment) != own).collect());
     let mut text = String::new();
     for member in shown.iter().take(STACKS_OF_MAX) {
         let name = now.names.one(member.process);
-        if member.process.segment == own {
+        if Some(member.process.segment) == own {
             let pid = match now.names.span_hosts() {
                 true => String::new(),
                 false => format!(" (pid {})", member.record.pid),

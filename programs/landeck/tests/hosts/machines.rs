@@ -87,6 +87,15 @@ fn a_day_of_a_machine() {
         jobs.iter().map(|job| job["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(names(cluster.status_on(2)), ["heat", "other"]);
+    // A host without a process of a job sees it whole.
+    let listed = run(&mut cluster.landeck_on(2, &["ps"]));
+    let heat_line = format!("heat, {both} processes on 2 hosts: ");
+    assert!(listed.assert(0, &[]).out.contains(&heat_line), "{listed:?}");
+    assert!(listed.out.contains("other, 1 process: "), "{listed:?}");
+    let why = run(&mut cluster.landeck_on(2, &["why", "heat"]));
+    assert!(why.out.starts_with("heat (") && why.out.contains(" on n1 and "), "{why:?}");
+    let log = run(&mut cluster.landeck_on(2, &["why", "heat", "--log"]));
+    assert!(log.out.contains("n1: ") && log.out.contains("n2: "), "{log:?}");
     let stays = run(&mut cluster.landeck_on(2, &["vm", "stop"]));
     stays.assert(1, &["heat runs (n1 n2)", "other runs (n3)", "--now ends jobs"]);
     (0..3).for_each(|host| drop(cluster.shell(host, "touch /tmp/go")));

@@ -20,6 +20,7 @@ use super::link::{Quality, TcpStream};
 use landeck_simulator::{Events, Time};
 
 mod faults;
+mod trunks;
 
 /// The datagrams that a socket holds while nobody reads it.
 const SOCKET_DATAGRAMS: usize = 64;
@@ -795,77 +796,6 @@ impl World {
             self.checks.part_added(job, incarnation);
         }
         self.arbiter.add_part(job, segment(incarnation, job), number, incarnation);
-    }
-
-    // ---- trunks
-
-    fn send_up(&mut self, host: usize, message: Up) {
-        if host == 0 {
-            return self.hear_up(0, message);
-        }
-        let epoch = self.trunks[host].up.epoch;
-        if self.trunks[host].up.push(message) {
-            self.plan(self.now, Event::Attempt { host, is_up: true, epoch });
-        }
-    }
-
-    fn send_down(&mut self, host: usize, message: Down) {
-        if host == 0 {
-            return self.hear_down(0, message);
-        }
-        let epoch = self.trunks[host].down.epoch;
-        if self.trunks[host].down.push(message) {
-            self.plan(self.now, Event::Attempt { host, is_up: false, epoch });
-        }
-    }
-
-    /// Whether a TCP segment to a host and its acknowledgement pass.
-    fn passes(&self, host: usize) -> bool {
-        let (trunk, current) = (&self.trunks[host], &self.nodes[host]);
-        !trunk.is_cut_up
-            && !trunk.is_cut_down
-            && !current.is_paused
-            && current.is_up
-            && !self.nodes[0].is_paused
-    }
-
-    fn attempt(&mut self, host: usize, is_up: bool, epoch: u32) {
-        let (passes, quality, now) = (self.passes(host), self.quality, self.now);
-        let trunk = &mut self.trunks[host];
-        if epoch != if is_up { trunk.up.epoch } else { trunk.down.epoch } {
-            return;
-        }
-        let draw = &mut self.draw;
-        let again = if is_up {
-            trunk.up.attempt(now, passes, quality, draw).map(|(at, messages)| {
-                let inbound = |message| Inbound::Up { host, epoch, message };
-                (at, 0, messages.into_iter().map(inbound).collect::<Vec<_>>())
-            })
-        } else {
-            trunk.down.attempt(now, passes, quality, draw).map(|(at, messages)| {
-                let inbound = |message| Inbound::Down { epoch, message };
-                (at, host, messages.into_iter().map(inbound).collect())
-            })
-        };
-        match again {
-            Ok((at, node, all)) => {
-                all.into_iter().for_each(|inbound| self.plan(at, Event::Arrive { node, inbound }));
-            }
-            Err(at) => self.plan(at, Event::Attempt { host, is_up, epoch }),
-        }
-    }
-
-    /// A probe of the arbiter's kernel on the trunk: the host's kernel acknowledges it.
-    fn probe(&mut self, host: usize) {
-        self.plan(self.now + self.timing.interval(), Event::Probe { host });
-        if self.passes(host)
-            && self.nodes[host].runs
-            && !self.draw.permille(self.setting.loss_permille)
-        {
-            let incarnation = HostIncarnation(self.nodes[host].incarnation);
-            let inbound = Inbound::KernelAnswer { host, incarnation, at: self.local(0) };
-            self.arrive(0, inbound);
-        }
     }
 
     fn hello(&mut self, node: usize) {

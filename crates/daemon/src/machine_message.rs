@@ -1,0 +1,28 @@
+//! The messages between a daemon and the founder's about their machine, if it is one that stays.
+
+use landeck_launch::machine::{MachineAnswer, MachineQuestion};
+use landeck_wire::JobId;
+use serde::{Deserialize, Serialize};
+
+/// A message between a daemon and the founder's about their machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum MachineMessage {
+    /// A caller of the sender's host asks.
+    Asked {
+        /// The number of the request, which is repeated with its answer.
+        request: u64,
+        /// The question.
+        question: MachineQuestion,
+    },
+    /// The founder answers.
+    Answered {
+        /// The request.
+        request: u64,
+        /// The answer.
+        answer: MachineAnswer,
+    },
+    /// A job that the sender has conducted is over, or was never started.
+    JobOver(JobId),
+    /// The founder has the receiver's host leave the machine.
+    Leave,
+}
