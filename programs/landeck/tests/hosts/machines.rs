@@ -30,6 +30,16 @@ impl Cluster {
         serde_json::from_str(&ended.assert(0, &[]).out).unwrap()
     }
 
+    /// The cores of a host. All have the same.
+    fn cores(&self) -> usize {
+        self.status_on(0)["hosts"][0]["cores"].as_u64().unwrap() as usize
+    }
+
+    /// So many processes that a job has all cores of so many hosts, as a word.
+    fn all_of(&self, hosts: usize) -> String {
+        (hosts * self.cores()).to_string()
+    }
+
     /// The words on a host in the state of the machine, and its processes.
     fn state_of(&self, host: &str) -> (String, u64) {
         let status = self.status_on(0);
@@ -61,10 +71,8 @@ fn a_day_of_a_machine() {
     let taken = run(&mut cluster.landeck(&["vm", "start", "--name", "lab"]));
     taken.assert(125, &["a machine lab of this user is on this host already"]);
     // The own host comes first, and then free processors.
-    let cores = cluster.status_on(1)["hosts"][1]["cores"].as_u64().unwrap() as usize;
-    let all = cores.to_string();
+    let (cores, all, both) = (cluster.cores(), cluster.all_of(1), cluster.all_of(2));
     assert_eq!(cluster.where_on(1, &["-n", &all]), vec!["n2"; cores]);
-    let both = (2 * cores).to_string();
     assert_eq!(
         cluster.where_on(0, &["-n", &both]),
         [vec!["n1"; cores], vec!["n2"; cores]].concat()
@@ -110,9 +118,11 @@ fn a_day_of_a_machine() {
 fn a_launcher_that_dies_ends_its_job_alone() {
     let Some(cluster) = lab("a_launcher_that_dies_ends_its_job_alone", 2, &["n2"]) else { return };
     let other = cluster.start_waiting(1, "other", "1");
-    let running =
-        start(&mut cluster.landeck(&["run", "-n", "4", "sh", "-c", "echo ready; exec sleep 99"]));
-    running.out.wait_for("four processes", |text| text.matches("ready\n").count() == 4);
+    let all = cluster.all_of(2);
+    let script = "echo ready; exec sleep 99";
+    let running = start(&mut cluster.landeck(&["run", "-n", &all, "sh", "-c", script]));
+    let count = 2 * cluster.cores();
+    running.out.wait_for("its processes", |text| text.matches("ready\n").count() == count);
     cluster.signal(0, "landeck", "KILL");
     drop(running.end());
     for host in 0..2 {
@@ -131,11 +141,12 @@ fn a_host_that_is_lost_ends_the_jobs_there_and_no_others() {
     // The launcher of one is on the host that dies, one has processes there, and one has nothing to do with it.
     let there = cluster.start_waiting(2, "there", "1");
     let away = cluster.start_waiting(0, "away", "1");
+    let (all, count) = (cluster.all_of(3), 3 * cluster.cores());
     let script = "echo ready; exec sleep 99";
     let mut over =
-        cluster.landeck_on(1, &["run", "--map-by", "node", "-n", "6", "sh", "-c", script]);
+        cluster.landeck_on(1, &["run", "--map-by", "node", "-n", &all, "sh", "-c", script]);
     let over = start(&mut over);
-    over.out.wait_for("six processes", |text| text.matches("ready\n").count() == 6);
+    over.out.wait_for("its processes", |text| text.matches("ready\n").count() == count);
     cluster.signal(2, "landeckd", "KILL");
     over.end().assert(137, &["Host n3 is lost"]).within(Duration::from_secs(50));
     there.end().assert(137, &["The daemon of this host (landeckd) has ended"]);
@@ -143,7 +154,7 @@ fn a_host_that_is_lost_ends_the_jobs_there_and_no_others() {
     assert_eq!(cluster.state_of("n2"), ("up".to_owned(), 0));
     cluster.shell(0, "touch /tmp/go");
     away.end().assert(0, &[]);
-    assert!(!cluster.where_on(1, &["-n", "4"]).contains(&"n3".to_owned()));
+    assert!(!cluster.where_on(1, &["-n", &all]).contains(&"n3".to_owned()));
     cluster.stop_lab();
 }
 
@@ -151,14 +162,14 @@ fn a_host_that_is_lost_ends_the_jobs_there_and_no_others() {
 fn a_machine_ends_with_its_founder_and_when_it_is_stopped() {
     let test = "a_machine_ends_with_its_founder_and_when_it_is_stopped";
     let Some(cluster) = lab(test, 2, &["n2"]) else { return };
-    let running = cluster.start_waiting(1, "long", "4");
+    let running = cluster.start_waiting(1, "long", &cluster.all_of(2));
     let stopped = run(&mut cluster.landeck_on(1, &["vm", "stop", "--now"]));
     stopped.assert(0, &[]).within(Duration::from_secs(50));
     running.end().assert(137, &["lab was stopped"]);
     cluster.assert_nothing_left();
     let start = ["vm", "start", "--name", "lab", "--rsh", "landeck-rsh", "n2"];
     run(&mut cluster.landeck(&start)).assert(0, &[]);
-    let running = cluster.start_waiting(1, "long", "4");
+    let running = cluster.start_waiting(1, "long", &cluster.all_of(2));
     cluster.signal(0, "landeckd", "KILL");
     assert!(running.end().status.code().is_some_and(|code| code != 0));
     cluster.assert_nothing_left();
@@ -203,7 +214,8 @@ fn hosts_are_drained_resumed_and_removed() {
     assert!(shown.out.contains("draining") && shown.out.contains("new disk"), "{shown:?}");
     assert_eq!(cluster.where_on(1, &["-n", "2"]), ["n1"; 2], "nothing more comes to n2");
     vm(0, &["resume", "n2"]).assert(0, &[]);
-    assert!(cluster.where_on(1, &["-n", "4"]).contains(&"n2".to_owned()));
+    let all = cluster.all_of(2);
+    assert!(cluster.where_on(1, &["-n", &all]).contains(&"n2".to_owned()));
     let founder = vm(1, &["remove", "n1"]);
     founder.assert(1, &["lab ends with n1, its founder: stop it"]);
     // It waits for the job there, which has its launcher on the host as well.
@@ -213,13 +225,14 @@ fn hosts_are_drained_resumed_and_removed() {
     running.end().assert(0, &[]);
     removing.end().assert(0, &["--now ends jobs"]);
     cluster.assert_nothing_left_on(1);
-    assert_eq!(cluster.where_on(0, &["-n", "4"]), ["n1"; 4]);
+    assert_eq!(cluster.where_on(0, &["-n", &all]), vec!["n1"; 2 * cluster.cores()]);
     // It comes back, and is removed with the job there.
     vm(0, &["add", "--rsh", "landeck-rsh", "n2"]).assert(0, &[]);
     assert_eq!(cluster.status_on(0)["hosts"].as_array().unwrap().len(), 2);
     let script = "echo ready; exec sleep 99";
-    let running = start(&mut cluster.landeck(&["run", "-n", "4", "sh", "-c", script]));
-    running.out.wait_for("four processes", |text| text.matches("ready\n").count() == 4);
+    let running = start(&mut cluster.landeck(&["run", "-n", &all, "sh", "-c", script]));
+    let count = 2 * cluster.cores();
+    running.out.wait_for("its processes", |text| text.matches("ready\n").count() == count);
     vm(0, &["remove", "--now", "n2"]).assert(0, &[]);
     running.end().assert(137, &["host n2 was removed from lab"]);
     cluster.assert_nothing_left_on(1);
@@ -232,7 +245,7 @@ fn hosts_are_drained_resumed_and_removed() {
 fn a_job_that_waits_begins_when_hosts_are_free() {
     let test = "a_job_that_waits_begins_when_hosts_are_free";
     let Some(cluster) = lab(test, 2, &["n2"]) else { return };
-    let first = cluster.start_waiting(0, "first", "4");
+    let first = cluster.start_waiting(0, "first", &cluster.all_of(2));
     let alone = ["run", "--exclusive", "--wait", "-n", "1", "hostname"];
     let mut waiting = start(&mut cluster.landeck_on(1, &alone));
     thread::sleep(Duration::from_millis(300));
@@ -248,24 +261,27 @@ fn with_notify_the_others_go_on_without_a_lost_host() {
     let test = "with_notify_the_others_go_on_without_a_lost_host";
     let Some(cluster) = lab(test, 3, &["n2", "n3"]) else { return };
     let script = "echo ready; until [ -e /tmp/go ]; do sleep 0.05; done; echo end";
-    let made = ["--host", "n1,n2,n3", "--rsh", "landeck-rsh", "--host-timeout", "0.5"];
+    // The machine has all of its hosts in such a job.
+    let cores = cluster.cores();
+    let (all, rest) = (3 * cores, 2 * cores);
+    let slots = format!("n1:{cores},n2:{cores},n3:{cores}");
+    let made = ["--host", &slots, "--rsh", "landeck-rsh", "--host-timeout", "0.5"];
     for way in [&[][..], &made[..]] {
         (0..3).for_each(|host| drop(cluster.shell(host, "rm -f /tmp/go")));
-        let how = ["run", "--map-by", "node", "-n", "3", "--on-failure", "notify"];
+        let count = all.to_string();
+        let how = ["run", "-n", &count, "--on-failure", "notify"];
         let line = [&how[..], way, &["sh", "-c", script]].concat();
         let running = start(&mut cluster.landeck(&line));
-        running.out.wait_for("three processes", |text| text.matches("ready\n").count() == 3);
+        running.out.wait_for("its processes", |text| text.matches("ready\n").count() == all);
         // The machine that stays is smaller from then on, and the other one is on the rest of the hosts.
         let host = if way.is_empty() { 2 } else { 1 };
         cluster.signal(host, "landeckd", "KILL");
         let name = cluster.hosts.name(host);
-        let said = format!("Host {name} is lost: ");
-        running.err.wait_for("the loss", |text| {
-            text.contains(&said) && text.contains(" is lost with it; 2 processes go on.")
-        });
+        let said = [format!("Host {name} is lost: "), format!("; {rest} processes go on.")];
+        running.err.wait_for("the loss", |text| said.iter().all(|said| text.contains(said)));
         (0..3).for_each(|host| drop(cluster.shell(host, "touch /tmp/go")));
         let ended = running.end();
-        assert_eq!(ended.assert(137, &["Exit code 137."]).out.matches("end\n").count(), 2);
+        assert_eq!(ended.assert(137, &["Exit code 137."]).out.matches("end\n").count(), rest);
     }
     run(&mut cluster.landeck(&["vm", "stop"])).assert(0, &[]);
     cluster.assert_nothing_left();
