@@ -74,10 +74,10 @@ const MUTANTS: &[Mutant] = &[
         test: "hosts::hosts_with_all_faults",
     },
     Mutant {
-        breaks: "a seat has one job",
+        breaks: "a core has one job",
         file: BOOKING,
-        line: "(0..self.seats(host)).filter(|seat| !taken.contains(seat)).collect()",
-        changed: "(0..self.seats(host)).filter(|seat| !taken.contains(&(seat + 1))).collect()",
+        line: "(0..self.cores(host)).filter(|core| !taken.contains(core)).collect()",
+        changed: "(0..self.cores(host)).filter(|core| !taken.contains(&(core + 1))).collect()",
         test: "protocols units: hosts::booking::tests::the_book_is_right",
     },
     Mutant {

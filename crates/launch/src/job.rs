@@ -178,7 +178,7 @@ impl Launch {
     fn spec(&self, plan: &LaunchPlan, is_merged: bool) -> Result<JobSpec, LaunchError> {
         let host = |host: &HostRequest| -> Result<HostSpec, LaunchError> {
             let (number, segment) = (HostNumber::NONE, SegmentId(random_number()?));
-            Ok(HostSpec { number, name: host.name.clone(), segment, seats: Vec::new() })
+            Ok(HostSpec { number, name: host.name.clone(), segment, cores: Vec::new() })
         };
         let hosts = plan.hosts.iter().map(host).collect::<Result<Vec<HostSpec>, LaunchError>>()?;
         // A job that this host has alone is known by its segment.

@@ -233,7 +233,7 @@ pub struct BookedHost {
     /// The processes there.
     pub processes: u32,
     /// The cores that the job has there for itself, by their numbers on the host; none if the host is oversubscribed.
-    pub seats: Vec<u16>,
+    pub cores: Vec<u16>,
 }
 
 /// The reason why a machine gives no answer.

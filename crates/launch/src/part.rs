@@ -38,7 +38,7 @@ use crate::input::Readers;
 use crate::messages::{LISTED_MAX, PartCommand, PartEvent, PartRefusal, WINDOW_BYTES, Whereabouts};
 use crate::output::{Stream, pipe};
 use crate::plan::{
-    PlannedProgram, binding_text, caches_of, check_directory, placement_here, placement_on_seats,
+    PlannedProgram, binding_text, caches_of, check_directory, placement_here, placement_on_cores,
     threads_of,
 };
 use crate::program;
@@ -193,10 +193,10 @@ fn place_ranks(spec: &JobSpec, place: usize, ranks: &[u32]) -> Result<CpuPlaceme
     let shared = spec.shares_processors.then_some(Reason::Shared);
     let free = shared.or_else(|| threads_of(own_programs(spec, ranks)));
     let (processes, map_by, bind_to) = (ranks.len() as u32, spec.map_by, spec.bind_to);
-    let seats = &spec.hosts[place].seats;
-    Ok(match seats.is_empty() {
+    let cores = &spec.hosts[place].cores;
+    Ok(match cores.is_empty() {
         true => placement_here(processes, map_by, bind_to, free)?,
-        false => placement_on_seats(seats, processes, map_by, bind_to, free)?,
+        false => placement_on_cores(cores, processes, map_by, bind_to, free)?,
     })
 }
 

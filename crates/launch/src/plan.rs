@@ -212,24 +212,22 @@ pub fn placement_here(
     placement_within(&usable, processes, map_by, bind_to, free)
 }
 
-/// Places so many processes on these cores of this host, which their job has for itself: no process leaves them.
+/// Places so many processes on these cores of this host, which their job has for itself: no process leaves them. Cores are
+/// numbered from 0.
 ///
 /// # Errors
 /// If the processors asked for do not exist.
-pub(crate) fn placement_on_seats(
-    seats: &[u16],
+pub(crate) fn placement_on_cores(
+    booked: &[u16],
     processes: u32,
     map_by: MapBy,
     bind_to: Option<BindTo>,
     free: Option<Reason>,
 ) -> Result<CpuPlacement, PlacementError> {
     let usable = CpuSet::of_this_thread().unwrap_or_default();
-    let cores = Topology::read(&usable, &[CpuLevel::Core]).cores;
-    let own: CpuSet = seats
-        .iter()
-        .filter_map(|&seat| cores.get(usize::from(seat)))
-        .flat_map(CpuSet::iter)
-        .collect();
+    let all = Topology::read(&usable, &[CpuLevel::Core]).cores;
+    let own = booked.iter().filter_map(|&core| all.get(usize::from(core)));
+    let own: CpuSet = own.flat_map(CpuSet::iter).collect();
     if own.is_empty() {
         return placement_within(&usable, processes, map_by, bind_to, free);
     }

@@ -65,7 +65,7 @@ pub struct HostSpec {
     /// The identity of the job's segment there.
     pub segment: SegmentId,
     /// The cores that the job has there for itself, by their numbers; none means that it shares them with others.
-    pub seats: Vec<u16>,
+    pub cores: Vec<u16>,
 }
 
 /// The place of a rank.
@@ -94,7 +94,7 @@ impl JobSpec {
         self.job = job;
         for host in &mut self.hosts {
             if let Some(its) = booked.iter().find(|booked| booked.name == host.name) {
-                (host.number, host.seats) = (its.number, its.seats.clone());
+                (host.number, host.cores) = (its.number, its.cores.clone());
             }
         }
     }
@@ -204,7 +204,7 @@ pub(crate) mod tests {
             number: HostNumber(number),
             name: format!("n{number}"),
             segment: SegmentId(100 + u64::from(number)),
-            seats: Vec::new(),
+            cores: Vec::new(),
         };
         let rank = |(program, &host): (u16, &u16)| {
             let before = &hosts[..usize::from(program)];

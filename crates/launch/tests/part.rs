@@ -111,7 +111,7 @@ fn spec(on_failure: OnFailure, scripts: &[&str]) -> JobSpec {
         number: HostNumber(number + 1),
         name: format!("n{number}"),
         segment: SegmentId(u64::from(std::process::id()) << 8 | u64::from(number)),
-        seats: Vec::new(),
+        cores: Vec::new(),
     };
     let rank = |number: u16| RankSpec {
         host: number % 2,

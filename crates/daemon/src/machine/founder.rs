@@ -223,7 +223,7 @@ impl Founder {
             number: share.host,
             name: name_of(context, share.host),
             processes: share.processes,
-            seats: share.seats,
+            cores: share.cores,
         };
         Ok(shares.into_iter().map(booked).collect())
     }

@@ -1,10 +1,9 @@
 //! The processors of a machine, and the jobs that have booked them. The founder keeps the book.
 //!
-//! A *seat* is a core that a host gives to the machine; a host's seats are numbered from 0. A job books one seat for each
-//! process: first on the host that asks, then where most are free. A seat belongs to one job at a time. Processes beyond
-//! the free seats get none, and run where the fewest processes are for each seat. A job that wants hosts for itself gets
-//! whole ones that no other job uses, and no other job comes there until it is over. Jobs that wait get their turn in the order
-//! in which they have asked first.
+//! A host gives all its cores to the machine, numbered from 0. A job books one core for each process: first on the host that
+//! asks, then where most are free. A core belongs to one job at a time. Processes beyond the free cores get none, and run
+//! where the fewest processes are for each core. A job that wants hosts for itself gets whole ones that no other job uses, and
+//! no other job comes there until it is over. Jobs that wait get their turn in the order in which they have asked first.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -14,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// A wish for processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BookingWish {
-    /// The number of processes; `None` is one for each seat of the host that asks.
+    /// The number of processes; `None` is one for each core of the host that asks.
     pub processes: Option<u32>,
     /// Whether no other job may use the hosts.
     pub is_exclusive: bool,
@@ -29,8 +28,8 @@ pub struct BookedShare {
     pub host: HostNumber,
     /// The processes there, at least one.
     pub processes: u32,
-    /// The seats that the job has there: one for each process, or fewer if the host is oversubscribed.
-    pub seats: Vec<u16>,
+    /// The cores that the job has there: one for each process, or fewer if the host is oversubscribed.
+    pub cores: Vec<u16>,
 }
 
 /// The reason why a job gets no processors now. The jobs in the way are named with their hosts.
@@ -43,14 +42,14 @@ pub struct NothingFree {
 /// The book of a machine.
 #[derive(Clone, Debug, Default)]
 pub struct Booking {
-    hosts: BTreeMap<HostNumber, HostSeats>,
+    hosts: BTreeMap<HostNumber, HostCores>,
     jobs: BTreeMap<JobId, BookedJob>,
     /// The jobs that wait, in the order in which they have first asked.
     waiting: VecDeque<JobId>,
 }
 
 #[derive(Clone, Debug)]
-struct HostSeats {
+struct HostCores {
     count: u16,
     /// Whether further jobs may come.
     is_open: bool,
@@ -63,15 +62,15 @@ struct BookedJob {
 }
 
 impl Booking {
-    /// Adds a host with its seats, or opens it again.
-    pub fn add_host(&mut self, host: HostNumber, seats: u16) {
-        self.hosts.insert(host, HostSeats { count: seats.max(1), is_open: true });
+    /// Adds a host with its cores, or opens it again.
+    pub fn add_host(&mut self, host: HostNumber, cores: u16) {
+        self.hosts.insert(host, HostCores { count: cores.max(1), is_open: true });
     }
 
     /// Lets no further job come to a host.
     pub fn close_host(&mut self, host: HostNumber) {
-        if let Some(seats) = self.hosts.get_mut(&host) {
-            seats.is_open = false;
+        if let Some(cores) = self.hosts.get_mut(&host) {
+            cores.is_open = false;
         }
     }
 
@@ -83,10 +82,10 @@ impl Booking {
         }
     }
 
-    /// The number of seats of a host.
+    /// The number of cores of a host.
     #[must_use]
-    pub fn seats(&self, host: HostNumber) -> u16 {
-        self.hosts.get(&host).map_or(0, |seats| seats.count)
+    pub fn cores(&self, host: HostNumber) -> u16 {
+        self.hosts.get(&host).map_or(0, |cores| cores.count)
     }
 
     /// The jobs on a host.
@@ -123,8 +122,8 @@ impl Booking {
             return Err(self.nothing_free());
         }
         self.waiting.retain(|waiting| *waiting != job);
-        let own_seats = u32::from(self.seats(own)).max(1);
-        let shares = self.shares(&hosts, own, wish.processes.unwrap_or(own_seats).max(1));
+        let own_cores = u32::from(self.cores(own)).max(1);
+        let shares = self.shares(&hosts, own, wish.processes.unwrap_or(own_cores).max(1));
         let is_exclusive = wish.is_exclusive;
         self.jobs.insert(job, BookedJob { shares: shares.clone(), is_exclusive });
         Ok(shares)
@@ -139,7 +138,7 @@ impl Booking {
     /// Whether a wish may be fulfilled on a host.
     fn is_there(&self, host: HostNumber, wish: BookingWish) -> bool {
         let mut others = self.jobs_on(host).peekable();
-        let is_open = self.hosts.get(&host).is_some_and(|seats| seats.is_open);
+        let is_open = self.hosts.get(&host).is_some_and(|cores| cores.is_open);
         is_open
             && match wish.is_exclusive {
                 true => others.peek().is_none(),
@@ -155,12 +154,12 @@ impl Booking {
         NothingFree { taken: taken.collect() }
     }
 
-    /// The seats of a host that no job has.
-    fn free_seats(&self, host: HostNumber) -> Vec<u16> {
+    /// The cores of a host that no job has.
+    fn free_cores(&self, host: HostNumber) -> Vec<u16> {
         let shares = self.jobs.values().flat_map(|job| &job.shares);
         let its = shares.filter(|share| share.host == host);
-        let taken: BTreeSet<u16> = its.flat_map(|share| share.seats.iter().copied()).collect();
-        (0..self.seats(host)).filter(|seat| !taken.contains(seat)).collect()
+        let taken: BTreeSet<u16> = its.flat_map(|share| share.cores.iter().copied()).collect();
+        (0..self.cores(host)).filter(|core| !taken.contains(core)).collect()
     }
 
     /// The processes of all jobs on a host.
@@ -172,7 +171,7 @@ impl Booking {
     /// Distributes processes over these hosts.
     fn shares(&self, hosts: &[HostNumber], own: HostNumber, processes: u32) -> Vec<BookedShare> {
         let mut offers: Vec<(HostNumber, Vec<u16>)> =
-            hosts.iter().map(|host| (*host, self.free_seats(*host))).collect();
+            hosts.iter().map(|host| (*host, self.free_cores(*host))).collect();
         offers.sort_by_key(|(host, free)| (*host != own, usize::MAX - free.len(), *host));
         let mut shares: Vec<BookedShare> = Vec::new();
         let mut left = processes;
@@ -180,7 +179,7 @@ impl Booking {
             free.truncate(left as usize);
             left -= free.len() as u32;
             if !free.is_empty() {
-                shares.push(BookedShare { host, processes: free.len() as u32, seats: free });
+                shares.push(BookedShare { host, processes: free.len() as u32, cores: free });
             }
         }
         for _ in 0..left {
@@ -188,15 +187,15 @@ impl Booking {
                 let here = shares.iter().find(|share| share.host == host);
                 self.load(host) + here.map_or(0, |share| share.processes)
             };
-            // Fewest processes for each seat, compared without a division.
+            // The processes for each core, as a number with 32 binary places.
             let fullness = |host: HostNumber| {
-                (u64::from(load(host)) << 32) / u64::from(self.seats(host).max(1))
+                (u64::from(load(host)) << 32) / u64::from(self.cores(host).max(1))
             };
             let next = offers.iter().map(|(host, _)| *host).min_by_key(|host| fullness(*host));
             let Some(host) = next else { break };
             match shares.iter_mut().find(|share| share.host == host) {
                 Some(share) => share.processes += 1,
-                None => shares.push(BookedShare { host, processes: 1, seats: Vec::new() }),
+                None => shares.push(BookedShare { host, processes: 1, cores: Vec::new() }),
             }
         }
         shares
@@ -232,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn the_own_host_comes_first_and_then_the_one_with_most_free_seats() {
+    fn the_own_host_comes_first_and_then_the_one_with_most_free_cores() {
         let mut book = two_hosts();
         book.add_host(N3, 4);
         assert_eq!(hosts(&book.book(JobId(1), N2, wish(2)).unwrap()), [(1, 2)]);
@@ -244,12 +243,12 @@ mod tests {
     }
 
     #[test]
-    fn full_hosts_are_oversubscribed_evenly_and_give_no_seat_twice() {
+    fn full_hosts_are_oversubscribed_evenly_and_give_no_core_twice() {
         let mut book = two_hosts();
         book.book(JobId(1), N1, wish(4)).unwrap();
         let more = book.book(JobId(2), N1, wish(3)).unwrap();
         assert_eq!(hosts(&more), [(0, 2), (1, 1)]);
-        assert!(more.iter().all(|share| share.seats.is_empty()));
+        assert!(more.iter().all(|share| share.cores.is_empty()));
     }
 
     #[test]
@@ -306,7 +305,7 @@ mod tests {
 
     fn step() -> impl Strategy<Value = Step> {
         prop_oneof![
-            (0..4_u16, 1..5_u16).prop_map(|(host, seats)| Step::Add(host, seats)),
+            (0..4_u16, 1..5_u16).prop_map(|(host, cores)| Step::Add(host, cores)),
             (0..4_u16).prop_map(Step::Close),
             (0..4_u16).prop_map(Step::Remove),
             (0..9_u64, 0..4_u16, prop::option::of(0..9_u32), prop::bool::weighted(0.2))
@@ -316,17 +315,17 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens: a seat has one job, a job has all of its processes on open hosts, jobs that want hosts for
+        /// Whatever happens: a core has one job, a job has all of its processes on open hosts, jobs that want hosts for
         /// themselves have them so, and everything is free when all jobs are over.
         #[test]
         fn the_book_is_right(steps in prop::collection::vec(step(), 1..60)) {
             let mut book = Booking::default();
             for step in steps {
                 match step {
-                    // A host comes with the same seats, as long as it is there.
-                    Step::Add(host, seats) => {
-                        let known = book.seats(HostNumber(host));
-                        book.add_host(HostNumber(host), if known == 0 { seats } else { known });
+                    // A host comes with the same cores, as long as it is there.
+                    Step::Add(host, cores) => {
+                        let known = book.cores(HostNumber(host));
+                        book.add_host(HostNumber(host), if known == 0 { cores } else { known });
                     }
                     Step::Close(host) => book.close_host(HostNumber(host)),
                     Step::Remove(host) => book.remove_host(HostNumber(host)),
@@ -337,7 +336,7 @@ mod tests {
                             && is_new
                         {
                             let all: u32 = shares.iter().map(|share| share.processes).sum();
-                            let usual = u32::from(book.seats(HostNumber(own))).max(1);
+                            let usual = u32::from(book.cores(HostNumber(own))).max(1);
                             prop_assert_eq!(all, processes.unwrap_or(usual).max(1));
                             for share in &shares {
                                 prop_assert!(book.hosts[&share.host].is_open);
@@ -349,10 +348,10 @@ mod tests {
                 let mut seen = BTreeSet::new();
                 for (job, shares) in book.jobs() {
                     for share in shares {
-                        prop_assert!(share.processes as usize >= share.seats.len().max(1));
-                        for seat in &share.seats {
-                            prop_assert!(*seat < book.seats(share.host));
-                            prop_assert!(seen.insert((share.host, *seat)), "a seat twice");
+                        prop_assert!(share.processes as usize >= share.cores.len().max(1));
+                        for core in &share.cores {
+                            prop_assert!(*core < book.cores(share.host));
+                            prop_assert!(seen.insert((share.host, *core)), "a core twice");
                         }
                         let others = book.jobs_on(share.host).filter(|other| *other != job).count();
                         prop_assert!(!book.jobs[&job].is_exclusive || others == 0);
@@ -362,7 +361,7 @@ mod tests {
             let all: Vec<JobId> = book.jobs().map(|(job, _)| job).collect();
             all.into_iter().for_each(|job| book.release(job));
             for host in book.hosts.keys() {
-                prop_assert_eq!(book.free_seats(*host).len(), usize::from(book.seats(*host)));
+                prop_assert_eq!(book.free_cores(*host).len(), usize::from(book.cores(*host)));
             }
         }
     }
