@@ -15,7 +15,7 @@ use landeck_host::placement::CpuPlacement;
 use landeck_host::say::{complain, say};
 use landeck_host::signals::{self, CaughtSignals, Reaction, SignalConduct};
 use landeck_host::start_signals;
-use landeck_hostfile::{HostRequest, RankPlace};
+use landeck_hostfile::{HostRequest, RankPlace, RanksBy};
 use landeck_joining::address::{Address, is_listened_to};
 use landeck_protocols::hosts::BookingWish;
 use landeck_wire::{HostNumber, JobId, SegmentId};
@@ -77,7 +77,8 @@ impl Launch {
         };
         let name = self.job_name();
         let (is_exclusive, waits) = (wish.is_exclusive, wish.waits);
-        let booking = BookingWish { processes, is_exclusive, waits };
+        let spreads = wish.map_by == RanksBy::Node;
+        let booking = BookingWish { processes, spreads, is_exclusive, waits };
         let hosts = call.book(job, name, booking)?.map_err(|text| {
             let text = format!("{text}. The job was not started; --wait waits");
             LaunchError::Refused { exit_code: LAUNCHER_FAILED, text }

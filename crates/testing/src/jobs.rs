@@ -1,5 +1,5 @@
 //! Decides where the jobs of tests run: on this host, or over several hosts if the variable `LANDECK_TEST_HOSTS` says
-//! how many.
+//! how many. With `LANDECK_TEST_MACHINE=1` they run in one machine that stays.
 //!
 //! Tests that start jobs take the command of the launcher from here and add options, program and arguments, so no test
 //! exists twice. The hosts are those of [`crate::hosts`]; all jobs of a test program share them. What is about one host
@@ -16,6 +16,8 @@ use crate::hosts::{Hosts, Wish};
 
 /// The variable that sets over how many hosts the jobs of tests run.
 const VARIABLE: &str = "LANDECK_TEST_HOSTS";
+/// The variable that has these jobs run in one machine that stays, instead of one made for each job.
+const MACHINE: &str = "LANDECK_TEST_MACHINE";
 /// The greatest number: more hosts than processes show nothing.
 const HOSTS_MAX: usize = 16;
 
@@ -47,7 +49,26 @@ pub fn run(launcher: &Path, processes: usize) -> Command {
     }
     let mut hosts = HOSTS.lock().unwrap_or_else(PoisonError::into_inner);
     let made = || Hosts::new(&Wish::hosts(count)).unwrap_or_else(|why| panic!("{why}"));
-    run_on(hosts.get_or_insert_with(made), launcher, processes)
+    let is_first = hosts.is_none();
+    let hosts = hosts.get_or_insert_with(made);
+    match env::var_os(MACHINE) {
+        None => run_on(hosts, launcher, processes),
+        Some(_) => run_in_machine(hosts, launcher, is_first),
+    }
+}
+
+/// Returns the command `landeck run` for a job in a machine of these hosts, which is started for the first of them.
+fn run_in_machine(hosts: &Hosts, launcher: &Path, is_first: bool) -> Command {
+    if is_first {
+        let mut start = hosts.command(0, launcher);
+        start.args(["vm", "start", "--name", "tests", "--rsh", "landeck-rsh"]);
+        start.args((1..hosts.count()).map(|host| hosts.name(host)));
+        let started = start.output().unwrap_or_else(|why| panic!("landeck vm start: {why}"));
+        assert!(started.status.success(), "landeck vm start: {started:?}");
+    }
+    let mut command = hosts.command(0, launcher);
+    command.args(["run", "--machine", "tests", "--map-by", "node"]);
+    command
 }
 
 /// Returns the command `landeck run` for a job on this host, whatever the variable `LANDECK_TEST_HOSTS` says. Its messages go

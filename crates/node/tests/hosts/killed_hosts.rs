@@ -1,5 +1,6 @@
 //! A host is killed while members on it stand at a step of an operation over three hosts: by a loss of power, after which
-//! the host is silent, or by a crash of all its processes at once. The job ends, and all calls of survivors that fail say so.
+//! the host is silent, or by a crash of all its processes at once. The job ends, and all calls of survivors that fail say so;
+//! or it goes on without that host (`--on-failure notify`), and such calls name a process that was lost with it.
 //!
 //! A job loses one host. So several groups of it are each in an operation of their own when that happens: their members on
 //! the last host stop at the steps where they are to be killed, and the last of them to come there kills the host.
@@ -36,6 +37,10 @@ const LATER: Duration = Duration::from_millis(5);
 const DONE: &str = "survivor done";
 /// The environment variable for the command that kills a host, and for the operation and the step of each group.
 const FATES: &str = "LANDECK_TEST_FATES";
+/// The environment variable for the consequence of a lost host.
+const CONSEQUENCE: &str = "LANDECK_TEST_CONSEQUENCE";
+const ABORT: &str = "abort";
+const NOTIFY: &str = "notify";
 /// `--host-timeout` in seconds, and how many times as long a call may take on a busy computer.
 const TIMEOUT_S: u64 = 2;
 const MARGIN: u64 = 20;
@@ -97,12 +102,25 @@ fn operate_until_the_end() {
     }
     // Some may have what they need in all of these. The next operation needs all members.
     let error = outcome.and_then(|()| world.barrier()).unwrap_err();
-    let is_end = |error: &Error| matches!(error.kind, ErrorKind::Ended);
-    assert!(is_end(&error), "{operation}, step {step}: {error}");
+    let goes_on = std::env::var(CONSEQUENCE).unwrap() == NOTIFY;
+    let is_told = |error: &Error| match error.kind {
+        ErrorKind::Ended => !goes_on,
+        ErrorKind::PeerFailed { rank: Some(rank), .. } => goes_on && rank >= world.size() - MEMBERS,
+        ErrorKind::Revoked { .. } => goes_on,
+        _ => false,
+    };
+    assert!(is_told(&error), "{operation}, step {step}: {error}");
+    if goes_on {
+        // Others may wait for this member in a later call.
+        world.revoke().unwrap();
+    }
     for _ in 0..FURTHER_CALLS {
         // A call that waits for nobody may still succeed.
         let outcome = operate(&further, operation);
-        assert!(outcome.as_ref().err().is_none_or(is_end), "{operation}, step {step}: {outcome:?}");
+        assert!(
+            outcome.as_ref().err().is_none_or(is_told),
+            "{operation}, step {step}: {outcome:?}"
+        );
     }
     let took = begun.elapsed();
     assert!(took < Duration::from_secs(MARGIN * TIMEOUT_S), "{operation}, step {step}: {took:?}");
@@ -166,29 +184,44 @@ fn all_fates() -> Vec<(usize, usize)> {
 
 #[test]
 fn all_survivors_of_a_killed_host_learn_that_the_job_ends() {
+    lose_hosts("all_survivors_of_a_killed_host_learn_that_the_job_ends", ABORT);
+}
+
+#[test]
+fn all_survivors_of_a_killed_host_learn_which_processes_are_lost() {
+    lose_hosts("all_survivors_of_a_killed_host_learn_which_processes_are_lost", NOTIFY);
+}
+
+/// Runs jobs whose last host is killed, each at other steps.
+fn lose_hosts(test: &str, consequence: &str) {
     if is_member() {
         return operate_until_the_end();
     }
-    let test = "killed_hosts::all_survivors_of_a_killed_host_learn_that_the_job_ends";
+    let test = &format!("killed_hosts::{test}");
     launcher(); // it may have to be built
     let _watchdog = Watchdog::start(Duration::from_secs(if is_soak() { 3_600 } else { 300 }));
     let Some(mut hosts) = Hosts::or_skip(test, &Wish::hosts(HOSTS)) else { return };
     for (number, fates) in all_fates().chunks(GROUPS).enumerate() {
         for kill in 0..KILLS.len() {
             if is_soak() || number % SHORT_RUN == 0 && kill == number / SHORT_RUN % KILLS.len() {
-                lose_a_host(&mut hosts, test, kill, fates);
+                lose_a_host(&mut hosts, (test, consequence), kill, fates);
             }
         }
     }
 }
 
 /// Runs a job whose last host is killed.
-fn lose_a_host(hosts: &mut Hosts, test: &str, kill: usize, fates: &[(usize, usize)]) {
+fn lose_a_host(
+    hosts: &mut Hosts,
+    (test, consequence): (&str, &str),
+    kill: usize,
+    fates: &[(usize, usize)],
+) {
     let fates: Vec<String> = fates.iter().map(|(one, step)| format!(" {one} {step}")).collect();
     let fates = format!("{kill}{}", fates.concat());
-    let mut command = job_that_ignores_term(hosts, test);
+    let mut command = job_that_ignores_term(hosts, test, consequence);
     let _survivors = Survivors::of(&mut command);
-    let ended = command.env(FATES, &fates).output().unwrap();
+    let ended = command.env(FATES, &fates).env(CONSEQUENCE, consequence).output().unwrap();
     let said = text(&ended);
     assert_eq!(ended.status.code(), Some(137), "{fates}: {said}");
     assert!(said.contains("Host n3 is lost") && !said.contains("panicked"), "{fates}: {said}");
@@ -198,9 +231,9 @@ fn lose_a_host(hosts: &mut Hosts, test: &str, kill: usize, fates: &[(usize, usiz
 }
 
 /// The processes of a job that ends get SIGTERM. These ignore it, so that their calls return.
-fn job_that_ignores_term(hosts: &Hosts, test: &str) -> Command {
+fn job_that_ignores_term(hosts: &Hosts, test: &str, consequence: &str) -> Command {
     let timeout = TIMEOUT_S.to_string();
-    let options = ["--on-failure", "notify", "--grace", "60", "--host-timeout", &timeout];
+    let options = ["--on-failure", consequence, "--grace", "60", "--host-timeout", &timeout];
     job(hosts, (EACH, test), "trap '' TERM; exec", &options)
 }
 

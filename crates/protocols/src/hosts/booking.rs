@@ -15,6 +15,8 @@ use serde::{Deserialize, Serialize};
 pub struct BookingWish {
     /// The number of processes; `None` is one for each core of the host that asks.
     pub processes: Option<u32>,
+    /// Whether the processes go to as many hosts as possible.
+    pub spreads: bool,
     /// Whether no other job may use the hosts.
     pub is_exclusive: bool,
     /// Whether the job waits for its turn and asks again, if it gets nothing now.
@@ -123,7 +125,8 @@ impl Booking {
         }
         self.waiting.retain(|waiting| *waiting != job);
         let own_cores = u32::from(self.cores(own)).max(1);
-        let shares = self.shares(&hosts, own, wish.processes.unwrap_or(own_cores).max(1));
+        let processes = wish.processes.unwrap_or(own_cores).max(1);
+        let shares = self.shares(&hosts, own, processes, wish.spreads);
         let is_exclusive = wish.is_exclusive;
         self.jobs.insert(job, BookedJob { shares: shares.clone(), is_exclusive });
         Ok(shares)
@@ -168,20 +171,25 @@ impl Booking {
         shares.filter(|share| share.host == host).map(|share| share.processes).sum()
     }
 
-    /// Distributes processes over these hosts.
-    fn shares(&self, hosts: &[HostNumber], own: HostNumber, processes: u32) -> Vec<BookedShare> {
+    /// Distributes processes over these hosts: each host gets as many as it has free cores before the next one gets any, or
+    /// all get one in turn.
+    fn shares(
+        &self,
+        hosts: &[HostNumber],
+        own: HostNumber,
+        processes: u32,
+        spreads: bool,
+    ) -> Vec<BookedShare> {
         let mut offers: Vec<(HostNumber, Vec<u16>)> =
             hosts.iter().map(|host| (*host, self.free_cores(*host))).collect();
         offers.sort_by_key(|(host, free)| (*host != own, usize::MAX - free.len(), *host));
+        let counts = distributed(&offers, processes, spreads);
         let mut shares: Vec<BookedShare> = Vec::new();
-        let mut left = processes;
-        for (host, mut free) in offers.clone() {
-            free.truncate(left as usize);
-            left -= free.len() as u32;
-            if !free.is_empty() {
-                shares.push(BookedShare { host, processes: free.len() as u32, cores: free });
-            }
+        for ((host, free), &count) in offers.iter().zip(&counts).filter(|(_, count)| **count > 0) {
+            let cores = free[..count].to_vec();
+            shares.push(BookedShare { host: *host, processes: count as u32, cores });
         }
+        let left = processes - counts.iter().sum::<usize>() as u32;
         for _ in 0..left {
             let load = |host: HostNumber| {
                 let here = shares.iter().find(|share| share.host == host);
@@ -202,6 +210,21 @@ impl Booking {
     }
 }
 
+/// The number of processes that each offer of free cores gets, one for each core at most.
+fn distributed(offers: &[(HostNumber, Vec<u16>)], processes: u32, spreads: bool) -> Vec<usize> {
+    let mut counts = vec![0; offers.len()];
+    let mut left = processes as usize;
+    let each = if spreads { 1 } else { usize::MAX };
+    while left > 0 && offers.iter().zip(&counts).any(|((_, free), count)| *count < free.len()) {
+        for ((_, free), count) in offers.iter().zip(&mut counts) {
+            let more = each.min(free.len() - *count).min(left);
+            *count += more;
+            left -= more;
+        }
+    }
+    counts
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -212,7 +235,8 @@ mod tests {
     const N3: HostNumber = HostNumber(2);
 
     fn wish(processes: u32) -> BookingWish {
-        BookingWish { processes: Some(processes), is_exclusive: false, waits: false }
+        let (is_exclusive, waits, spreads) = (false, false, false);
+        BookingWish { processes: Some(processes), spreads, is_exclusive, waits }
     }
 
     fn alone(processes: u32) -> BookingWish {
@@ -249,6 +273,26 @@ mod tests {
         let more = book.book(JobId(2), N1, wish(3)).unwrap();
         assert_eq!(hosts(&more), [(0, 2), (1, 1)]);
         assert!(more.iter().all(|share| share.cores.is_empty()));
+    }
+
+    #[test]
+    fn a_job_that_spreads_has_one_process_on_each_host_in_turn() {
+        let mut book = two_hosts();
+        book.add_host(N3, 4);
+        let spread = |processes| BookingWish { spreads: true, ..wish(processes) };
+        for (job, processes, expected) in [
+            (1, 2, &[(1, 1), (2, 1)][..]),
+            (2, 3, &[(1, 1), (2, 1), (0, 1)]),
+            (3, 7, &[(1, 2), (2, 3), (0, 2)]),
+            (4, 9, &[(1, 3), (2, 4), (0, 2)]),
+        ] {
+            let mut shares = hosts(&book.book(JobId(job), N2, spread(processes)).unwrap());
+            shares.sort_unstable();
+            let mut expected = expected.to_vec();
+            expected.sort_unstable();
+            assert_eq!(shares, expected, "{processes} processes");
+            book.release(JobId(job));
+        }
     }
 
     #[test]
@@ -331,7 +375,12 @@ mod tests {
                     Step::Remove(host) => book.remove_host(HostNumber(host)),
                     Step::Book(job, own, processes, is_exclusive) => {
                         let is_new = !book.jobs.contains_key(&JobId(job));
-                        let wish = BookingWish { processes, is_exclusive, waits: job % 2 == 0 };
+                        let wish = BookingWish {
+                            processes,
+                            spreads: job % 3 == 0,
+                            is_exclusive,
+                            waits: job % 2 == 0,
+                        };
                         if let Ok(shares) = book.book(JobId(job), HostNumber(own), wish)
                             && is_new
                         {
