@@ -248,6 +248,8 @@ impl<'a> Context<'a> {
             self.hub.relay.part_over(segment);
             self.hub.lanes.remove_part(job, &part);
             self.hub.pictures.remove_part(job);
+            // What the part still had to say comes before the word that it is over.
+            self.hub.settle();
             self.hub.part_removed(segment);
         }
     }

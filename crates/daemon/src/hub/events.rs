@@ -18,7 +18,7 @@ const MESSAGES_NEED_A_PORT: &str = "Programs that exchange no messages between h
 
 impl Hub {
     /// Handles the events of trunks and lanes until there are none.
-    pub(super) fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         loop {
             let mut is_quiet = true;
             while let Some(event) = self.trunks.take_event() {

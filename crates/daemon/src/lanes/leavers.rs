@@ -8,6 +8,7 @@ use landeck_wire::word::ProcessEnd;
 use landeck_wire::{JobId, ProcessId};
 
 use super::{LaneTools, Lanes, LanesEvent};
+use crate::parts::PartOfHost;
 
 /// A process may tell, or a guest's connection end, a moment before the agent has recorded it.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
@@ -39,6 +40,19 @@ impl Leavers {
     pub(super) fn take(&mut self, process: ProcessId) -> bool {
         let its = self.leavers.extract_if(.., |leaver| leaver.process == process);
         its.fold(false, |has_said_so, leaver| has_said_so | leaver.has_said_so)
+    }
+
+    /// The ends of the guests of a part that is over.
+    pub(super) fn ends_of_guests(&self, job: JobId, part: &PartOfHost) -> Vec<LanesEvent> {
+        let first = part.segment.plan().processes;
+        let its = self.leavers.iter().filter(|one| one.job == job && one.process.slot.0 >= first);
+        let end = |&Leaver { job, process, .. }: &Leaver| {
+            let record = part.segment.slot_record(process.slot.0);
+            let end = end_of(&record, process.incarnation.0, true);
+            let unknown = ProcessEnd::Died { pid: record.pid, status: SlotRecord::UNKNOWN_STATUS };
+            LanesEvent::Ended { job, process, end: end.unwrap_or(unknown) }
+        };
+        its.map(end).collect()
     }
 
     /// Forgets the processes of a job.

@@ -65,9 +65,13 @@ impl Lanes {
         Ok(())
     }
 
-    /// Forgets the processes of a part.
+    /// Forgets the processes of a part that is over. The ends of guests that have no word yet are told: nobody else does.
     pub(crate) fn remove_part(&mut self, job: JobId, part: &PartOfHost) {
         let segment = part.segment_id();
+        let residents = self.residents.values().filter(|one| one.job == job);
+        let connected: Vec<ProcessId> = residents.filter_map(|one| one.process).collect();
+        connected.into_iter().for_each(|process| self.leaving.add(job, process, false));
+        self.events.extend(self.leaving.ends_of_guests(job, part));
         self.listeners.retain(|_, (of, _)| *of != job);
         self.residents.retain(|_, one| one.job != job);
         self.tokens.retain(|process, _| process.segment != segment);

@@ -385,6 +385,8 @@ impl Link {
         };
         // The trunk before was read until this one was open, behind the receipt that it began with.
         if position < stream.positions().received {
+            // The receipt has gone with the trunk before, so another one is due.
+            self.confirmed = [0; 2];
             return Ok(None);
         }
         let arrived = stream.arrive_at(stream.lane(), position);
@@ -526,6 +528,8 @@ mod tests {
         let due = link.due_receipt().unwrap();
         assert_eq!((due.control, due.bulk), (2, 1));
         assert_eq!(link.due_receipt(), None);
+        assert_eq!(link.receive(EnvelopeClass::Job, &content(2)), Ok(None));
+        assert_eq!(link.due_receipt(), Some(due), "the other side has not got it");
         assert!(!link.confirm(Receipt { control: 1, ..ZERO }), "nothing was sent");
     }
 

@@ -267,7 +267,12 @@ impl World {
         let before = self.other.positions().received;
         if self.usage == Use::Trunk {
             let _ = self.other.open(connection);
-            if connection < self.other.lane() || position < before {
+            if connection < self.other.lane() {
+                return Ok(());
+            }
+            if position < before {
+                // The sender has not heard how far the receiver is.
+                self.told = 0;
                 return Ok(());
             }
         }
