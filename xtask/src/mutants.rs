@@ -265,8 +265,8 @@ const MUTANTS: &[Mutant] = &[
     Mutant {
         breaks: "an ended process gets no lane",
         file: DIALLING,
-        line: "self.ended.insert(process);",
-        changed: "self.ended.remove(&process);",
+        line: "self.ended.entry(job).or_default().insert(process);",
+        changed: "self.ended.entry(job).or_default().remove(&process);",
         test: "lanes::a_pair",
     },
     Mutant {
