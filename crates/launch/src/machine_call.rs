@@ -87,11 +87,16 @@ impl MachineCall {
                 return Ok(answer);
             }
         }
+        Err(self.silent())
+    }
+
+    /// The error for a daemon that has not done something in time, or has ended.
+    fn silent(&self) -> MachineError {
         let kind = match self.stream.has_ended() {
             true => io::ErrorKind::ConnectionReset,
             false => io::ErrorKind::TimedOut,
         };
-        Err(MachineError::Silent { name: self.name.clone(), source: kind.into() })
+        MachineError::Silent { name: self.name.clone(), source: kind.into() }
     }
 
     /// Asks which hosts and jobs are there.
@@ -105,7 +110,8 @@ impl MachineCall {
         }
     }
 
-    /// Books processors for a job, and waits for them if that is wished. They are free again when this conversation ends, or the job that it starts.
+    /// Books processors for a job, and waits for them if that is wished. They are free again when this conversation ends, or
+    /// the job that it starts.
     ///
     /// # Errors
     /// [`MachineError::Silent`]. The inner error is the reason why the job cannot begin now.
@@ -134,7 +140,10 @@ impl MachineCall {
             MachineAnswer::Stopping(Ok(())) => {
                 let until = Some(Instant::now() + END_TIME);
                 while self.stream.wait_next(until).is_some() {}
-                Ok(Ok(()))
+                match self.stream.has_ended() {
+                    true => Ok(Ok(())),
+                    false => Err(self.silent()),
+                }
             }
             MachineAnswer::Stopping(stays) => Ok(stays),
             _ => Err(self.confused()),

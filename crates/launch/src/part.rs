@@ -38,8 +38,7 @@ use crate::input::Readers;
 use crate::messages::{LISTED_MAX, PartCommand, PartEvent, PartRefusal, WINDOW_BYTES, Whereabouts};
 use crate::output::{Stream, pipe};
 use crate::plan::{
-    PlannedProgram, binding_text, caches_of, check_directory, placement_here, placement_on_cores,
-    threads_of,
+    PlannedProgram, binding_text, caches_of, check_directory, placement_here, threads_of,
 };
 use crate::program;
 use crate::request::{LaunchError, system};
@@ -192,12 +191,8 @@ fn own_programs<'a>(spec: &'a JobSpec, ranks: &[u32]) -> Vec<&'a PlannedProgram>
 fn place_ranks(spec: &JobSpec, place: usize, ranks: &[u32]) -> Result<CpuPlacement, LaunchError> {
     let shared = spec.shares_processors.then_some(Reason::Shared);
     let free = shared.or_else(|| threads_of(own_programs(spec, ranks)));
-    let (processes, map_by, bind_to) = (ranks.len() as u32, spec.map_by, spec.bind_to);
-    let cores = &spec.hosts[place].cores;
-    Ok(match cores.is_empty() {
-        true => placement_here(processes, map_by, bind_to, free)?,
-        false => placement_on_cores(cores, processes, map_by, bind_to, free)?,
-    })
+    let booked = &spec.hosts[place].cores;
+    Ok(placement_here(booked, ranks.len() as u32, spec.map_by, spec.bind_to, free)?)
 }
 
 impl HostPart {

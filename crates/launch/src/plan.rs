@@ -99,7 +99,7 @@ impl LaunchPlan {
         check_processes(programs.iter().map(|program| u64::from(program.processes)).sum())?;
         let processes = programs.iter().map(|program| program.processes).sum();
         let free = threads_of(&programs);
-        let here = placement_here(processes, launch.map_by, launch.bind_to, free)?;
+        let here = placement_here(&[], processes, launch.map_by, launch.bind_to, free)?;
         let hosts = vec![HostRequest::new(own_name(), processes)];
         let places = HostPlacement::new(&hosts, RanksBy::Slot, None, processes)?;
         Ok(LaunchPlan { programs, hosts, places, way: PartsWay::Here(here) })
@@ -198,57 +198,39 @@ fn absolute(path: PathBuf) -> Result<PathBuf, LaunchError> {
     std::path::absolute(&path).map_err(|source| LaunchError::Directory { path, source })
 }
 
-/// Places so many processes on this host. `free` is the reason to bind none where the user does not say.
+/// Places so many processes on this host. `booked` has the numbers of the cores that their job has for itself, counted from 0:
+/// no process leaves them. Without any, all cores are theirs. `free` is the reason to bind none where the user does not say.
 ///
 /// # Errors
 /// If the processors asked for do not exist.
 pub fn placement_here(
-    processes: u32,
-    map_by: MapBy,
-    bind_to: Option<BindTo>,
-    free: Option<Reason>,
-) -> Result<CpuPlacement, PlacementError> {
-    let usable = CpuSet::of_this_thread().unwrap_or_default();
-    placement_within(&usable, processes, map_by, bind_to, free)
-}
-
-/// Places so many processes on these cores of this host, which their job has for itself: no process leaves them. Cores are
-/// numbered from 0.
-///
-/// # Errors
-/// If the processors asked for do not exist.
-pub(crate) fn placement_on_cores(
     booked: &[u16],
     processes: u32,
     map_by: MapBy,
     bind_to: Option<BindTo>,
     free: Option<Reason>,
 ) -> Result<CpuPlacement, PlacementError> {
-    let usable = CpuSet::of_this_thread().unwrap_or_default();
-    let all = Topology::read(&usable, &[CpuLevel::Core]).cores;
-    let own = booked.iter().filter_map(|&core| all.get(usize::from(core)));
-    let own: CpuSet = own.flat_map(CpuSet::iter).collect();
-    if own.is_empty() {
-        return placement_within(&usable, processes, map_by, bind_to, free);
-    }
-    let mut placement = placement_within(&own, processes, map_by, bind_to, free)?;
+    let all = CpuSet::of_this_thread().unwrap_or_default();
+    let own = Some(cores_of(&all, booked)).filter(|own| !own.is_empty());
+    let usable = own.as_ref().unwrap_or(&all);
+    let processors = (processors::usable() as usize).min(usable.count().max(1));
+    let request =
+        PlacementRequest { processes: processes as usize, map_by, bind_to, processors, free };
+    let mut placement = place(&request, &Topology::read(usable, &levels_needed(&request)))?;
     for cpus in &mut placement.cpus {
-        cpus.get_or_insert_with(|| own.clone());
+        *cpus = cpus.take().or_else(|| own.clone());
     }
     Ok(placement)
 }
 
-fn placement_within(
-    usable: &CpuSet,
-    processes: u32,
-    map_by: MapBy,
-    bind_to: Option<BindTo>,
-    free: Option<Reason>,
-) -> Result<CpuPlacement, PlacementError> {
-    let processors = (processors::usable() as usize).min(usable.count().max(1));
-    let request =
-        PlacementRequest { processes: processes as usize, map_by, bind_to, processors, free };
-    place(&request, &Topology::read(usable, &levels_needed(&request)))
+/// The processors of these cores among all usable ones. Without cores nothing is read.
+fn cores_of(all: &CpuSet, numbers: &[u16]) -> CpuSet {
+    if numbers.is_empty() {
+        return CpuSet::default();
+    }
+    let cores = Topology::read(all, &[CpuLevel::Core]).cores;
+    let own = numbers.iter().filter_map(|&core| cores.get(usize::from(core)));
+    own.flat_map(CpuSet::iter).collect()
 }
 
 /// The word for the last-level cache that each process is bound to, in the form of

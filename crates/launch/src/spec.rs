@@ -168,7 +168,7 @@ impl JobSpec {
         self.stdin == InputTo::All || self.stdin == InputTo::Rank(rank)
     }
 
-    /// Whether the list says something that no launcher says: a rank without a place, a slot that is not dense.
+    /// Whether the list is one that a launcher makes: it has ranks, each has a place, and slots are dense.
     pub fn is_valid(&self) -> bool {
         let is_known = |rank: &RankSpec| {
             usize::from(rank.host) < self.hosts.len()
@@ -179,7 +179,9 @@ impl JobSpec {
             let slots = own.iter().map(|&rank| self.ranks[rank as usize].slot);
             slots.eq(0..own.len() as u32) && !own.is_empty()
         };
-        self.ranks.iter().all(is_known) && (0..self.hosts.len()).all(is_dense)
+        !self.ranks.is_empty()
+            && self.ranks.iter().all(is_known)
+            && (0..self.hosts.len()).all(is_dense)
     }
 }
 
@@ -267,6 +269,7 @@ pub(crate) mod tests {
         };
         assert!(good.is_valid());
         assert!(!with(|job| job.ranks[1].host = 2));
+        assert!(!with(|job| (job.ranks, job.hosts) = (Vec::new(), Vec::new())));
         assert!(!with(|job| job.ranks[1].slot = 1));
         assert!(!with(|job| job.ranks[0].program = 9));
         assert!(!with(|job| job.hosts.push(job.hosts[0].clone())));

@@ -21,7 +21,7 @@ pub(crate) fn here(
     bind_to: Option<BindTo>,
     nearness: Nearness,
 ) -> Result<Group, ClustersError> {
-    let placement = placement_here(processes, map_by, bind_to, None)?;
+    let placement = placement_here(&[], processes, map_by, bind_to, None)?;
     let places = caches_of(&placement).into_iter().map(|cache| MemberPlace { host: 0, cache });
     Ok(nearness.group(&places.collect::<Vec<_>>())?)
 }

@@ -94,10 +94,18 @@ pub(crate) struct HostsArguments {
     #[arg(long, conflicts_with = "machine", help_heading = HOSTS)]
     no_machine: bool,
     /// Use hosts of the machine that no other job uses, and let no other job come there
-    #[arg(long, conflicts_with = "no_machine", help_heading = HOSTS)]
+    #[arg(
+        long,
+        conflicts_with_all = ["no_machine", "hosts", "hostfile", "ppn"],
+        help_heading = HOSTS
+    )]
     exclusive: bool,
     /// Wait until the machine has hosts for this job, in the order of asking
-    #[arg(long, conflicts_with = "no_machine", help_heading = HOSTS)]
+    #[arg(
+        long,
+        conflicts_with_all = ["no_machine", "hosts", "hostfile", "ppn"],
+        help_heading = HOSTS
+    )]
     wait: bool,
     /// The path of messages between hosts: auto, lane, relay.
     ///
@@ -358,7 +366,7 @@ impl HostsAsked {
         }
         match (around.machine)(None) {
             Ok(name) => Ok(Some(name)),
-            Err(MachineError::None) if !arguments.exclusive => Ok(None),
+            Err(MachineError::None) if !arguments.exclusive && !arguments.wait => Ok(None),
             Err(error) => Err(error.into()),
         }
     }

@@ -139,12 +139,16 @@ impl Callers {
         }
     }
 
-    /// Makes a caller the launcher of a job.
+    /// Makes a caller the launcher of the job that it has booked. A caller that starts anything else is sent away.
     fn hand_over(&mut self, context: &mut Context<'_>, number: u64, request: Box<HostsRequest>) {
-        if let Some(caller) = self.callers.remove(&number) {
-            // It was watched, so this can fail only if it is closed already.
-            let _ = context.unwatch(caller.stream.descriptor());
-            self.events.push(CallersEvent::Starts(caller.stream, request));
+        let Some(caller) = self.callers.remove(&number) else { return };
+        // It was watched, so this can fail only if it is closed already.
+        let _ = context.unwatch(caller.stream.descriptor());
+        let HostsRequest { spec, machine } = &*request;
+        let is_booked = caller.booked == Some(spec.job) && machine.is_none();
+        match is_booked && spec.is_valid() && spec.has_machine() {
+            true => self.events.push(CallersEvent::Starts(caller.stream, request)),
+            false => self.events.extend(caller.booked.map(CallersEvent::HasGone)),
         }
     }
 

@@ -100,6 +100,7 @@ impl Founder {
             MachineQuestion::Remove { host, ends_jobs } => {
                 MachineAnswer::Removing(self.remove(context, &host, ends_jobs))
             }
+            // Each daemon answers this for itself.
             MachineQuestion::Log => MachineAnswer::Log(Vec::new()),
             MachineQuestion::Stop { ends_jobs } => {
                 MachineAnswer::Stopping(self.stop(context, ends_jobs))
@@ -181,7 +182,10 @@ impl Founder {
             ));
         }
         self.book.close_host(host);
-        self.note(host, HostState::Draining, context.now(), "leaves");
+        // The command asks again until no job is there.
+        if self.hosts.get(&host).is_some_and(|note| note.state == HostState::Up) {
+            self.note(host, HostState::Draining, context.now(), "leaves");
+        }
         // A job whose launcher is there ends with it.
         let conducted = self.jobs.iter().filter(|(_, note)| note.conductor == host);
         let there: BTreeSet<JobId> =

@@ -81,13 +81,17 @@ impl Process {
 
     /// A process that can have so many lanes.
     fn limited(segment: &Segment, lanes_max: u32) -> Self {
+        Self::in_slot(segment, 0, lanes_max)
+    }
+
+    fn in_slot(segment: &Segment, slot: u32, lanes_max: u32) -> Self {
         let flags = SocketFlags::CLOEXEC;
         let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
         set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE)).unwrap();
         let name = process_socket_name(SegmentId(segment.plan().host));
         connect(&socket, &SocketAddrUnix::new_abstract_name(name.as_bytes()).unwrap()).unwrap();
         let process = Self { segment: segment.clone(), socket };
-        process.say(&Handover::Hello { slot: 0, incarnation: 1, lanes_max });
+        process.say(&Handover::Hello { slot, incarnation: 1, lanes_max });
         process
     }
 
@@ -234,6 +238,26 @@ fn a_process_that_ends_is_told_to_the_others_and_explains_its_lane() {
     assert!(!one.seen_so_far().iter().any(broken), "the word explains the lane's end");
     assert!(!two.seen_so_far().iter().any(broken));
     drop(zero);
+}
+
+#[test]
+fn a_job_is_over_behind_its_last_part_and_what_that_had_to_say() {
+    let _watchdog = Watchdog::start(Duration::from_secs(170));
+    let [mut zero, mut one, two] = three();
+    let segments = parts(&one, &two);
+    // A guest, whose end no guardian reports.
+    let guest = SlotRecord { state: SlotState::Alive, incarnation: 1, ..SlotRecord::default() };
+    segments[0].set_slot_record(1, guest);
+    let process = Process::in_slot(&segments[0], 1, 0);
+    process.hear().unwrap();
+    zero.ask(|context| context.tell(WordContent::JobOver { job: JOB }));
+    two.ask(|context| context.remove_part(JOB));
+    one.ask(|context| context.remove_part(JOB));
+    let is_over = |content: &WordContent| matches!(content, WordContent::JobOver { job: JOB });
+    let of_guest = |content: &WordContent| matches!(content, WordContent::ProcessEnded { process, .. } if process.slot == Slot(1));
+    for daemon in [&mut zero, &mut one] {
+        assert!(daemon.wait_word(of_guest).number < daemon.wait_word(is_over).number);
+    }
 }
 
 #[test]

@@ -65,6 +65,26 @@ impl Cluster {
     }
 }
 
+/// Two jobs of one process each on one host may use no processor in common.
+fn jobs_have_cores_of_their_own(cluster: &Cluster) {
+    let allowed = |text: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+        line.trim().to_owned()
+    };
+    cluster.shell(0, "rm -f /tmp/go");
+    let script =
+        "grep Cpus_allowed_list /proc/self/status; until [ -e /tmp/go ]; do sleep 0.05; done";
+    let first = start(&mut cluster.landeck(&["run", "-n", "1", "sh", "-c", script]));
+    first.out.wait_for("its processors", |text| text.ends_with('\n'));
+    let show = ["run", "-n", "1", "grep", "Cpus_allowed_list", "/proc/self/status"];
+    let second = run(&mut cluster.landeck(&show));
+    assert_ne!(allowed(&second.assert(0, &[]).out), allowed(&first.out.text()));
+    let alone = run(&mut cluster.landeck(&[&["run", "--no-machine"], &show[1..]].concat()));
+    assert_ne!(allowed(&alone.assert(0, &[]).out), allowed(&second.out), "not all of them");
+    cluster.shell(0, "touch /tmp/go");
+    first.end().assert(0, &[]);
+}
+
 #[test]
 fn a_day_of_a_machine() {
     let Some(cluster) = lab("a_day_of_a_machine", 3, &["n2"]) else { return };
@@ -110,6 +130,9 @@ fn a_day_of_a_machine() {
     assert_eq!(heat.end().assert(0, &[]).out.matches("end\n").count(), 2 * cores);
     other.end().assert(0, &[]);
     assert_eq!(names(cluster.status_on(0)), [""; 0]);
+    if cores > 1 {
+        jobs_have_cores_of_their_own(&cluster);
+    }
     cluster.stop_lab();
     run(&mut cluster.landeck(&["vm", "status"])).assert(125, &["no machine of this user"]);
 }
@@ -192,6 +215,8 @@ fn a_host_that_does_not_come_is_named_and_the_others_begin() {
     name.assert(125, &["\"a/b\" is no name of a machine"]);
     let second = run(&mut cluster.landeck(&["vm", "start", "--name", "second"]));
     second.assert(0, &[]);
+    let senseless = ["run", "--exclusive", "--host", "n1,n2", "true"];
+    run(&mut cluster.landeck(&senseless)).assert(2, &["--exclusive", "--host"]);
     let unclear = run(&mut cluster.landeck(&["run", "true"]));
     unclear.assert(125, &["several machines (lab, second)", "--machine", "LANDECK_MACHINE"]);
     assert_eq!(cluster.where_on(0, &["--no-machine", "-n", "1"]), ["n1"]);
