@@ -30,6 +30,7 @@ const DETECTOR: &str = "crates/protocols/src/hosts/detector.rs";
 const TIMING: &str = "crates/protocols/src/hosts/timing.rs";
 const ARBITER: &str = "crates/protocols/src/hosts/arbiter.rs";
 const FOLLOWER: &str = "crates/protocols/src/hosts/follower.rs";
+const NAMES: &str = "crates/protocols/src/hosts/names.rs";
 const BOOKING: &str = "crates/protocols/src/hosts/booking.rs";
 const DIALLING: &str = "crates/protocols/src/hosts/dialling.rs";
 const PAIR: &str = "crates/channel/src/pair.rs";
@@ -45,6 +46,13 @@ const DERIVE: &str = "crates/collectives/src/derive/mod.rs";
 const STARTED: &str = "crates/collectives/src/derive/hosts/started.rs";
 
 const MUTANTS: &[Mutant] = &[
+    Mutant {
+        breaks: "one owner per name (names are free when a host is lost)",
+        file: NAMES,
+        line: "self.lost.insert(host);",
+        changed: "self.host_gone(host);",
+        test: "names::",
+    },
     Mutant {
         breaks: "a job is over once nobody has a part (it is forgotten too early)",
         file: ARBITER,

@@ -293,6 +293,35 @@ impl<'a> Context<'a> {
         self.hub.trunks.deadline()
     }
 
+    /// Gives a host its next return ticket; for the founder of a machine that stays.
+    ///
+    /// # Errors
+    /// [`TrustError::Randomness`].
+    pub(crate) fn issue_ticket(&mut self, host: HostNumber) -> Result<[u8; 16], TrustError> {
+        self.hub.trunks.admit_guests(true);
+        self.hub.tickets.issue(host)
+    }
+
+    /// Makes the return tickets of a host void.
+    pub(crate) fn void_ticket(&mut self, host: HostNumber) {
+        self.hub.tickets.void(host);
+    }
+
+    /// The entry of the arbiter, before the word on it is applied too.
+    pub(crate) fn arbiter_entry(&self) -> &HostEntry {
+        &self.hub.station.arbiter
+    }
+
+    /// The time for which the arbiter was not heard, if it is so long that this host holds.
+    pub(crate) fn arbiter_silence(&self) -> Option<Duration> {
+        self.hub.arbiter_silence()
+    }
+
+    /// Whether the arbiter's daemon has ended in order.
+    pub(crate) fn has_arbiter_ended(&self) -> bool {
+        self.hub.has_arbiter_ended
+    }
+
     /// Issues a token, by which one host joins by hand within 15 minutes.
     ///
     /// # Errors

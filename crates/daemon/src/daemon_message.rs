@@ -35,6 +35,23 @@ pub(crate) enum DaemonMessage {
         /// Its facts.
         facts: HostFacts,
     },
+    /// A host that was a member shows the secret of its return ticket. Nothing of its earlier incarnation runs any more.
+    Return {
+        /// Its number.
+        host: HostNumber,
+        /// The secret.
+        secret: [u8; 16],
+        /// The incarnation of its daemon.
+        incarnation: HostIncarnation,
+        /// The port of its daemon.
+        port: u16,
+        /// Its addresses.
+        addresses: Vec<IpAddr>,
+        /// Its facts.
+        facts: HostFacts,
+    },
+    /// The arbiter gives the word first that its earlier incarnation is gone: it is to ask again.
+    StillThere,
     /// The arbiter has admitted it.
     Admitted {
         /// The machine.

@@ -15,7 +15,7 @@ use landeck_joining::address::Address;
 use landeck_joining::peer;
 use landeck_launch::hosts_options::PortRange;
 use landeck_protocols::hosts::{HostEnd, HostTiming, Lease, NameTable};
-use landeck_trust::{JoinTokens, KeyPair};
+use landeck_trust::{JoinTokens, KeyPair, ReturnTickets};
 use landeck_wire::preamble::Purpose;
 use landeck_wire::word::{HostEntry, Word, WordContent};
 use landeck_wire::{ControlMessage, HostIncarnation, HostNumber, MachineId, SegmentId};
@@ -136,6 +136,8 @@ pub(crate) struct Hub {
     pub(crate) inbox: VecDeque<Incoming>,
     pub(crate) wake_at: Option<Duration>,
     pub(crate) tokens: JoinTokens,
+    /// The return tickets of the hosts; for the founder of a machine that stays.
+    pub(crate) tickets: ReturnTickets,
     pub(crate) facts: HostFacts,
     /// The cores of each host; for the arbiter.
     pub(crate) cores: BTreeMap<HostNumber, u16>,
@@ -151,6 +153,8 @@ pub(crate) struct Hub {
     /// When each host was last heard that exchanges heartbeats with this one.
     last_heard: BTreeMap<HostNumber, Duration>,
     is_arbiter_down: bool,
+    /// The arbiter's daemon has ended in order, and the machine with it.
+    pub(crate) has_arbiter_ended: bool,
     signals: Option<(u64, CaughtSignals)>,
     streams: Option<KeptStreams>,
     end: Option<HubEnd>,
@@ -216,7 +220,7 @@ impl Hub {
         let place = (own, station.machine);
         let limits = (timing.lease(), timing.timeout());
         let mut trunks = Trunks::new(place, pair.clone(), addresses, limits);
-        trunks.add_host(station.arbiter.clone(), now);
+        trunks.add_host(&reactor, station.arbiter.clone(), now);
         let descriptors = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
         let undelivered =
             descriptors.map_or(1 << 20, |most| usize::try_from(most / 4).unwrap_or(1 << 20));
@@ -238,6 +242,7 @@ impl Hub {
             inbox: VecDeque::new(),
             wake_at: None,
             tokens: JoinTokens::default(),
+            tickets: ReturnTickets::default(),
             cores: BTreeMap::from([(own, facts.cores)]),
             facts,
             pair,
@@ -250,6 +255,7 @@ impl Hub {
             numbers_at: now,
             last_heard: BTreeMap::new(),
             is_arbiter_down: false,
+            has_arbiter_ended: false,
             signals: None,
             streams: None,
             end: None,
@@ -489,6 +495,13 @@ impl Hub {
             let now = self.clock.now();
             let _ = self.listener.accept(&mut self.reactor, now, |_| false);
         }
+    }
+
+    /// The time for which the arbiter was not heard, if it is so long that this host holds.
+    pub(crate) fn arbiter_silence(&self) -> Option<Duration> {
+        let heard = self.last_heard.get(&HostNumber::ARBITER).filter(|_| self.holds)?;
+        let silent = self.now().saturating_sub(*heard);
+        (silent >= self.station.options.host_timeout()).then_some(silent)
     }
 
     /// Notes that a host was heard. Others than the arbiter hear each other only when there is something to say.

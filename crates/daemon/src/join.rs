@@ -4,15 +4,15 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use landeck_trust::{JoinToken, KeyPair, Session, TrustError};
+use landeck_trust::{JoinToken, KeyHash, KeyPair, Session, TrustError};
 use landeck_wire::preamble::{CHALLENGE_BYTES, Preamble};
 use landeck_wire::{ControlMessage, HostIncarnation, HostNumber, MachineId};
 
 use crate::daemon_message::DaemonMessage;
 use crate::trunks::envelope::{Envelope, EnvelopeClass, EnvelopeError, Splitter};
 
-/// The time for each step.
-const STEP_TIME: Duration = Duration::from_secs(10);
+/// The time for each step of a host that joins by a token.
+pub(crate) const STEP_TIME: Duration = Duration::from_secs(10);
 
 /// The reason why a machine was not joined.
 #[derive(Debug, thiserror::Error)]
@@ -47,27 +47,28 @@ impl From<EnvelopeError> for MachineJoinError {
     }
 }
 
-/// Asks the founder for admission, and waits for its answer.
+/// Asks the founder, which has the key with this hash, for admission, and waits for its answer: for each step as long as given.
 ///
 /// # Errors
 /// [`MachineJoinError`].
 pub(crate) fn ask(
     pair: &KeyPair,
-    token: &JoinToken,
+    founder: KeyHash,
     address: SocketAddr,
     request: &DaemonMessage,
+    step_time: Duration,
 ) -> Result<DaemonMessage, MachineJoinError> {
     let not_reached = |source| MachineJoinError::NotReached { address, source };
     let trust = |source| MachineJoinError::Trust { address, source };
-    let mut stream = TcpStream::connect_timeout(&address, STEP_TIME).map_err(not_reached)?;
-    stream.set_read_timeout(Some(STEP_TIME)).map_err(not_reached)?;
-    stream.set_write_timeout(Some(STEP_TIME)).map_err(not_reached)?;
+    let mut stream = TcpStream::connect_timeout(&address, step_time).map_err(not_reached)?;
+    stream.set_read_timeout(Some(step_time)).map_err(not_reached)?;
+    stream.set_write_timeout(Some(step_time)).map_err(not_reached)?;
     let mut challenge = [0; CHALLENGE_BYTES];
     stream.read_exact(&mut challenge).map_err(not_reached)?;
     // It does not know its machine yet, nor its number.
     let preamble = Preamble::trunk(MachineId(0), HostNumber::NONE, HostNumber::ARBITER);
     stream.write_all(&preamble.encode()).map_err(not_reached)?;
-    let mut session = Session::connect(pair, token.founder).map_err(trust)?;
+    let mut session = Session::connect(pair, founder).map_err(trust)?;
     let content = request.encode();
     let envelope = Envelope {
         source: HostNumber::NONE,
@@ -76,7 +77,7 @@ pub(crate) fn ask(
         hops: 0,
         length: content.len() as u32,
     };
-    // It waits until the founder has shown the key that the token names.
+    // It waits until the founder has shown its key.
     session.send(&[&envelope.encode()[..], &content].concat());
     let (mut splitter, mut plain) = (Splitter::default(), Vec::new());
     let mut buffer = [0; 16 << 10];

@@ -21,8 +21,9 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use ipnet::IpNet;
 use landeck_host::say;
@@ -44,7 +45,9 @@ use crate::facts::HostFacts;
 use crate::hub::{Hub, Port, Station};
 use crate::job::jobs::{CALLERS, Jobs};
 use crate::machine::detached::{self, Side};
-use crate::machine::standing::Standing;
+use crate::machine::returning::{ReturnError, Returning, prefer};
+use crate::machine::standing::{Place, Standing};
+use crate::machine::ticket::ReturnTicket;
 pub use crate::process_socket::process_socket_name;
 
 mod addresses;
@@ -111,6 +114,11 @@ pub enum DaemonRole {
         /// The networks that it prefers.
         networks: Vec<IpNet>,
     },
+    /// It comes back to its machine by the return ticket of this host.
+    Return {
+        /// The machine.
+        machine: MachineName,
+    },
     /// It joins a machine by a token.
     Join {
         /// The address of the founder, if it is another one than that of the token.
@@ -164,6 +172,12 @@ pub enum DaemonError {
     /// The founder does not admit this host.
     #[error(transparent)]
     Join(#[from] join::MachineJoinError),
+    /// There is no ticket to come back with.
+    #[error(transparent)]
+    Ticket(#[from] machine::ticket::TicketError),
+    /// The daemon does not come back.
+    #[error(transparent)]
+    Return(#[from] machine::returning::ReturnError),
 }
 
 /// Runs a daemon to its end. The process must have one thread.
@@ -171,8 +185,9 @@ pub fn run(role: DaemonRole) -> ExitCode {
     let stays = match &role {
         DaemonRole::Founder { .. } => true,
         DaemonRole::Bootstrap { machine, .. } => machine.is_some(),
-        DaemonRole::Arbiter { .. } | DaemonRole::Join { .. } => false,
+        DaemonRole::Return { .. } | DaemonRole::Arbiter { .. } | DaemonRole::Join { .. } => false,
     };
+    let is_detached = stays || matches!(role, DaemonRole::Return { .. });
     if stays {
         match detached::fork() {
             Ok(Side::Daemon) => {}
@@ -184,7 +199,7 @@ pub fn run(role: DaemonRole) -> ExitCode {
         }
     }
     // Guardians are forked by a process that has neither keys nor sockets.
-    let server = match if stays { server::fork_detached() } else { server::fork() } {
+    let server = match if is_detached { server::fork_detached() } else { server::fork() } {
         Ok(server) => server,
         Err(error) => {
             say::complain(format_args!("landeckd cannot fork its guardian server: {error}"));
@@ -192,7 +207,11 @@ pub fn run(role: DaemonRole) -> ExitCode {
         }
     };
     match live(role, server) {
-        Ok(code) => ExitCode::from(code),
+        Ok(DaemonEnd::Code(code)) => ExitCode::from(code),
+        Ok(DaemonEnd::ComesBack(machine)) => {
+            say::complain(format_args!("landeckd cannot start itself again: {}", again(&machine)));
+            ExitCode::FAILURE
+        }
         Err(error) => {
             say::complain(error);
             ExitCode::FAILURE
@@ -200,7 +219,22 @@ pub fn run(role: DaemonRole) -> ExitCode {
     }
 }
 
-fn live(role: DaemonRole, server: GuardianServer) -> Result<u8, DaemonError> {
+/// The end of a daemon.
+enum DaemonEnd {
+    /// It has ended with this code.
+    Code(u8),
+    /// It has lost the founder of this machine, and everything in it has ended.
+    ComesBack(MachineName),
+}
+
+/// Starts this program anew in the place of this process, which has neither keys nor sockets then. Returns the error if that
+/// fails.
+fn again(machine: &MachineName) -> io::Error {
+    let name = machine.to_string();
+    Command::new("/proc/self/exe").args(["return", "--machine", &name]).exec()
+}
+
+fn live(role: DaemonRole, server: GuardianServer) -> Result<DaemonEnd, DaemonError> {
     inherited::reserve_standard();
     let system = |attempt| move |source| DaemonError::System { attempt, source };
     let signals = CaughtSignals::catch().map_err(system("catch signals"))?;
@@ -211,7 +245,8 @@ fn live(role: DaemonRole, server: GuardianServer) -> Result<u8, DaemonError> {
         DaemonRole::Arbiter { launcher } => found(server, launcher)?,
         DaemonRole::Founder { machine, options, ports, networks } => {
             let looks = machine.look_address();
-            let standing = standing(machine, true)?;
+            let place = Place { machine, ports, networks: networks.clone() };
+            let standing = standing(place, true)?;
             let mut hub = founded(options, ports, &networks)?;
             hub.show_jobs(&looks).map_err(system("listen for observers"))?;
             (hub, Jobs::of_machine(server, standing))
@@ -219,7 +254,15 @@ fn live(role: DaemonRole, server: GuardianServer) -> Result<u8, DaemonError> {
         DaemonRole::Bootstrap { machine: Some(machine), name, ports, networks, .. } => {
             let mut hub = assigned(name, None, ports, &networks)?;
             hub.show_jobs(&machine.look_address()).map_err(system("listen for observers"))?;
-            (hub, Jobs::of_machine(server, standing(machine, false)?))
+            let place = Place { machine, ports, networks };
+            (hub, Jobs::of_machine(server, standing(place, false)?))
+        }
+        DaemonRole::Return { machine } => {
+            let ticket = ReturnTicket::read(&machine)?;
+            let mut hub = returned(&machine, &ticket, &signals)?;
+            hub.show_jobs(&machine.look_address()).map_err(system("listen for observers"))?;
+            let place = Place { machine, ports: ticket.ports, networks: ticket.networks };
+            (hub, Jobs::of_machine(server, standing(place, false)?.returned()))
         }
         DaemonRole::Bootstrap { name, shares_streams, ports, networks, .. } => {
             (assigned(name, Some(shares_streams), ports, &networks)?, Jobs::of_host(server))
@@ -229,7 +272,11 @@ fn live(role: DaemonRole, server: GuardianServer) -> Result<u8, DaemonError> {
         }
     };
     hub.heed(signals).map_err(system("watch for signals"))?;
-    Ok(run::run(hub, &mut jobs))
+    let code = run::run(hub, &mut jobs);
+    // With them the processes end that they have started.
+    let comes_back = jobs.comes_back_to();
+    drop(jobs);
+    Ok(comes_back.map_or(DaemonEnd::Code(code), DaemonEnd::ComesBack))
 }
 
 /// The error of a daemon that cannot listen.
@@ -270,11 +317,17 @@ fn founded(
 }
 
 /// Listens for the callers of a machine that stays.
-fn standing(machine: MachineName, is_founder: bool) -> Result<Standing, DaemonError> {
-    Standing::begin(machine.clone(), is_founder, CALLERS).map_err(|source| match source.kind() {
-        io::ErrorKind::AddrInUse => DaemonError::NameTaken(machine),
+fn standing(place: Place, is_founder: bool) -> Result<Standing, DaemonError> {
+    let machine = place.machine.clone();
+    Standing::begin(place, is_founder, CALLERS).map_err(name_taken(&machine))
+}
+
+/// The error of a daemon that cannot listen for its callers.
+fn name_taken(machine: &MachineName) -> impl Fn(io::Error) -> DaemonError {
+    move |source| match source.kind() {
+        io::ErrorKind::AddrInUse => DaemonError::NameTaken(machine.clone()),
         _ => DaemonError::System { attempt: "listen for its callers", source },
-    })
+    }
 }
 
 /// Announces this daemon on standard output, and takes its place from standard input. `shares_streams` says whether other
@@ -350,16 +403,31 @@ fn joined(
         port.addresses.clone(),
     );
     let address = address.unwrap_or(token.address);
-    match join::ask(&port.pair, &token, address, &request)? {
+    match join::ask(&port.pair, token.founder, address, &request, join::STEP_TIME)? {
         DaemonMessage::Admitted { machine, host, mut arbiter, options } => {
-            // It was reached there, whatever it thinks of its addresses.
-            arbiter.addresses.retain(|other| *other != address);
-            arbiter.addresses.insert(0, address);
+            prefer(&mut arbiter.addresses, address);
             let own = port.entry(host, incarnation, name);
             Hub::new(port, Station { machine, options, own, arbiter }).map_err(system("begin"))
         }
         _ => Err(join::MachineJoinError::Form.into()),
     }
+}
+
+/// Comes back to a machine by the ticket of this host. If the founder does not want that or is gone, the ticket is removed.
+fn returned(
+    machine: &MachineName,
+    ticket: &ReturnTicket,
+    signals: &CaughtSignals,
+) -> Result<Hub, DaemonError> {
+    let system = |attempt| move |source| DaemonError::System { attempt, source };
+    let mut port = Port::open(ticket.ports, &ticket.networks).map_err(no_port(ticket.ports))?;
+    let returning = Returning::begin(machine, ticket, signals).map_err(name_taken(machine))?;
+    let station = returning.come_back(&mut port).inspect_err(|error| {
+        if matches!(error, ReturnError::Refused { .. } | ReturnError::Over { .. }) {
+            ReturnTicket::remove(machine);
+        }
+    })?;
+    Hub::new(port, station).map_err(system("begin"))
 }
 
 /// Reads one line without reading further: what follows may be the trunk's.

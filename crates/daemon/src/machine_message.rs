@@ -23,6 +23,8 @@ pub(crate) enum MachineMessage {
     },
     /// A job that the sender has conducted is over, or was never started.
     JobOver(JobId),
+    /// The secret of the receiver's next return ticket.
+    Ticket([u8; 16]),
     /// The founder has the receiver's host leave the machine.
     Leave,
 }

@@ -163,14 +163,13 @@ impl Trunks {
         self.admits_guests = admits;
     }
 
-    /// Adds a host of the host table.
-    pub(crate) fn add_host(&mut self, entry: HostEntry, now: Duration) {
+    /// Adds a host of the host table, in the place of an earlier incarnation of it.
+    pub(crate) fn add_host(&mut self, reactor: &Reactor, entry: HostEntry, now: Duration) {
         let host = entry.host;
-        let is_known =
-            self.links.get(&host).is_some_and(|link| link.entry.incarnation == entry.incarnation);
-        if host == self.own || is_known {
+        if host == self.own || self.incarnation(host) == Some(entry.incarnation) {
             return;
         }
+        self.remove_host(reactor, host);
         let first = if self.own == HostNumber::ARBITER { now + COURTESY } else { now };
         let mut link = Link::new(entry, &self.own_addresses, first, now);
         link.is_wanted = self.own == HostNumber::ARBITER || host == HostNumber::ARBITER;

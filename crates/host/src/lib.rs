@@ -10,6 +10,7 @@ pub mod fork;
 pub mod memory_groups;
 pub mod message_stream;
 pub mod placement;
+pub mod private_directory;
 pub mod probed;
 pub mod process;
 pub mod process_figures;

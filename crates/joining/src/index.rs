@@ -10,12 +10,13 @@
 //! The directory stays even without entries: a container that has it mounted would not see a new one, and no other user
 //! can take its name while it exists.
 
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use landeck_host::private_directory::{self, PrivateDirectoryError};
 use landeck_memory::JobName;
 use landeck_wire::SegmentId;
 
@@ -27,8 +28,6 @@ const SUFFIX: &str = ".job";
 const UNFINISHED: &str = ".new-";
 /// The number of other entries that a new job looks at. It is more than a job makes, so those of killed jobs disappear.
 const LOOKED_AT: usize = 4;
-/// The mode that lets only the user access the directory.
-const PRIVATE: u32 = 0o700;
 /// The mode that lets only the user connect.
 const WRITABLE: u32 = 0o600;
 
@@ -104,24 +103,13 @@ impl Index {
     /// # Errors
     /// [`IndexError`].
     pub fn at(directory: PathBuf) -> Result<Self, IndexError> {
-        let system = |source| IndexError::System { directory: directory.clone(), source };
-        match DirBuilder::new().mode(PRIVATE).create(&directory) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(system(error));
+        match private_directory::create(&directory) {
+            Ok(()) => Ok(Self { directory }),
+            Err(PrivateDirectoryError::System(source)) => {
+                Err(IndexError::System { directory, source })
             }
-            Ok(()) | Err(_) => {}
+            Err(PrivateDirectoryError::NotPrivate) => Err(IndexError::NotPrivate { directory }),
         }
-        // A symbolic link is not followed: in /tmp any user can put one there first.
-        let found = fs::symlink_metadata(&directory).map_err(system)?;
-        let is_private = found.is_dir() && found.uid() == own_uid() && found.mode() & 0o077 == 0;
-        if !is_private {
-            return Err(IndexError::NotPrivate { directory });
-        }
-        if found.mode() & PRIVATE != PRIVATE {
-            // It was created under a umask that removes rights from the user itself.
-            fs::set_permissions(&directory, fs::Permissions::from_mode(PRIVATE)).map_err(system)?;
-        }
-        Ok(Self { directory })
     }
 
     /// The path of the directory.
@@ -258,6 +246,7 @@ impl Drop for Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::MetadataExt;
     use std::os::unix::fs::symlink;
 
     struct IndexFolder(PathBuf);
@@ -286,7 +275,7 @@ mod tests {
         let place = IndexFolder::new("goes");
         let index = Index::at(place.0.join("landeck")).unwrap();
         let mode = fs::metadata(index.directory()).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, PRIVATE);
+        assert_eq!(mode & 0o777, 0o700);
         let entry = index.enter(SegmentId(7), &JobName::new("heat")).unwrap();
         assert_eq!(index.jobs(), [SegmentId(7)]);
         let directory = || fs::metadata(index.directory()).unwrap().ino();

@@ -122,6 +122,11 @@ pub enum MachineAnswer {
     Removing(Result<Vec<JobStatus>, String>),
     /// The notes of the daemon, the oldest first, each with its time by the host's clock in nanoseconds since 1970.
     Log(Vec<(u64, String)>),
+    /// The founder is not reached, for this reason, so nothing else is known or done.
+    CutOff {
+        /// The reason.
+        why: String,
+    },
     /// The machine ends, or stays because of these jobs. A conversation ends when the daemon has ended.
     Stopping(Result<(), Vec<JobStatus>>),
 }
@@ -256,6 +261,16 @@ pub enum MachineError {
     /// A name is impossible.
     #[error(transparent)]
     Name(#[from] MachineNameError),
+    /// Its founder is not reached.
+    #[error(
+        "this host is cut off from {name}, and comes back by itself once the founder is reached: {why}"
+    )]
+    CutOff {
+        /// The machine.
+        name: MachineName,
+        /// The reason.
+        why: String,
+    },
     /// Its daemon does not answer.
     #[error("the daemon of {name} on this host does not answer: {source}")]
     Silent {

@@ -78,13 +78,17 @@ impl MachineCall {
     /// Asks, and waits for the answer.
     ///
     /// # Errors
-    /// [`MachineError::Silent`].
+    /// [`MachineError::Silent`], [`MachineError::CutOff`].
     pub fn ask(&mut self, question: MachineQuestion) -> Result<MachineAnswer, MachineError> {
         self.stream.send(&ToArbiter::Ask(question));
         let until = Instant::now() + ANSWER_TIME;
         while let Some(report) = self.stream.wait_next(Some(until)) {
-            if let ArbiterReport::Answered(answer) = report {
-                return Ok(answer);
+            match report {
+                ArbiterReport::Answered(MachineAnswer::CutOff { why }) => {
+                    return Err(MachineError::CutOff { name: self.name.clone(), why });
+                }
+                ArbiterReport::Answered(answer) => return Ok(answer),
+                _ => {}
             }
         }
         Err(self.silent())
@@ -102,7 +106,7 @@ impl MachineCall {
     /// Asks which hosts and jobs are there.
     ///
     /// # Errors
-    /// [`MachineError::Silent`].
+    /// [`MachineError::Silent`], [`MachineError::CutOff`].
     pub fn status(&mut self) -> Result<MachineStatus, MachineError> {
         match self.ask(MachineQuestion::Status)? {
             MachineAnswer::Status(status) => Ok(*status),
@@ -114,7 +118,7 @@ impl MachineCall {
     /// the job that it starts.
     ///
     /// # Errors
-    /// [`MachineError::Silent`]. The inner error is the reason why the job cannot begin now.
+    /// [`MachineError::Silent`], [`MachineError::CutOff`]. The inner error is the reason why the job cannot begin now.
     pub fn book(
         &mut self,
         job: JobId,
@@ -134,7 +138,7 @@ impl MachineCall {
     /// Ends the machine, and waits until its daemon on this host has ended.
     ///
     /// # Errors
-    /// [`MachineError::Silent`]. The inner error has the jobs because of which it stays.
+    /// [`MachineError::Silent`], [`MachineError::CutOff`]. The inner error has the jobs because of which it stays.
     pub fn stop(mut self, ends_jobs: bool) -> Result<Result<(), Vec<JobStatus>>, MachineError> {
         match self.ask(MachineQuestion::Stop { ends_jobs })? {
             MachineAnswer::Stopping(Ok(())) => {
@@ -153,7 +157,7 @@ impl MachineCall {
     /// Asks for something that is done or not.
     ///
     /// # Errors
-    /// [`MachineError::Silent`]. The inner error is the reason why it was not done.
+    /// [`MachineError::Silent`], [`MachineError::CutOff`]. The inner error is the reason why it was not done.
     pub fn ask_to(
         &mut self,
         question: MachineQuestion,
@@ -167,7 +171,7 @@ impl MachineCall {
     /// Asks for the notes of the daemon on this host.
     ///
     /// # Errors
-    /// [`MachineError::Silent`].
+    /// [`MachineError::Silent`], [`MachineError::CutOff`].
     pub fn log(&mut self) -> Result<Vec<(u64, String)>, MachineError> {
         match self.ask(MachineQuestion::Log)? {
             MachineAnswer::Log(lines) => Ok(lines),
@@ -179,7 +183,7 @@ impl MachineCall {
     /// waited for, once.
     ///
     /// # Errors
-    /// [`MachineError::Silent`]. The inner error is the reason why the host cannot be removed.
+    /// [`MachineError::Silent`], [`MachineError::CutOff`]. The inner error is the reason why the host cannot be removed.
     pub fn remove(
         &mut self,
         host: &str,

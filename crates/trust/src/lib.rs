@@ -11,6 +11,7 @@
 //! | [`lane`] | the code of a preamble, the keys of a lane, the seal of its frames |
 //! | [`datagram`] | the seal of heartbeats |
 //! | [`token`] | admission by hand: one line that lets one host in |
+//! | [`ticket`] | hosts that come back: a secret that lets the host in again that has it |
 //! | [`error`] | what can fail, and what to do then |
 
 #![forbid(unsafe_code)]
@@ -22,6 +23,7 @@ pub mod key;
 pub mod key_hash;
 pub mod lane;
 pub mod session;
+pub mod ticket;
 pub mod token;
 mod verifier;
 
@@ -31,4 +33,5 @@ pub use key::KeyPair;
 pub use key_hash::KeyHash;
 pub use lane::{LaneEnd, Opener, Sealer, cipher_here, common_cipher, lane_keys};
 pub use session::Session;
+pub use ticket::ReturnTickets;
 pub use token::{JoinToken, JoinTokens};

@@ -65,6 +65,14 @@ enum Action {
         #[command(flatten)]
         port: PortOptions,
     },
+    /// Come back to a machine in which this host was before, by its return ticket; the daemon does so by itself once it was lost.
+    ///
+    /// After the computer was started anew, this command brings it back. It ends with the machine.
+    Return {
+        /// The name of the machine.
+        #[arg(long)]
+        machine: MachineName,
+    },
     /// Let this host join a machine by a token of its founding host.
     ///
     /// `landeck run --start by-hand` prints this command for each host, with a token that admits one host within 15
@@ -114,6 +122,7 @@ fn main() -> ExitCode {
             let (ports, networks) = (port.port_range, port.network);
             DaemonRole::Founder { machine, options, ports, networks }
         }
+        (None, Some(Action::Return { machine })) => DaemonRole::Return { machine },
         (None, Some(Action::Join { address, token_file, name, port })) => {
             let (ports, networks) = (port.port_range, port.network);
             DaemonRole::Join { address, token_file, name, ports, networks }

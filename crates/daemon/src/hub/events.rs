@@ -179,6 +179,7 @@ impl Hub {
                     self.relay.host_lost(host);
                     self.with_lanes(|lanes, tools| lanes.host_lost(tools, host));
                     if change.state == FarState::Gone {
+                        self.names.host_gone(host);
                         self.heartbeats.end(host);
                     }
                 }
@@ -195,9 +196,10 @@ impl Hub {
     fn joined(&mut self, entry: &HostEntry) {
         let now = self.now();
         if entry.host != self.own() {
-            self.trunks.add_host(entry.clone(), now);
+            self.trunks.add_host(&self.reactor, entry.clone(), now);
             self.lanes.add_host(entry.host, entry.addresses.len());
         }
+        self.names.host_joined(entry.host);
         self.parts.name_host(entry);
     }
 

@@ -1,5 +1,6 @@
 //! The messages of other daemons.
 
+use landeck_protocols::hosts::HostStanding;
 use landeck_trust::KeyHash;
 use landeck_wire::{ControlMessage, JobId, ProcessId};
 
@@ -9,6 +10,10 @@ use crate::observers::pictures::picture_message;
 
 /// The reason for the end of a daemon that has said goodbye.
 const IN_ORDER: &str = "its daemon has ended in order";
+/// The reason for the end of one that comes back.
+const STARTED_AGAIN: &str = "its daemon has started again";
+/// The answer to a return ticket that is none.
+const VOID_TICKET: &str = "its return ticket is void: it was removed, or came back with another one. landeck vm add adds it";
 
 impl Hub {
     /// Takes a content that another daemon has sent.
@@ -152,11 +157,17 @@ impl Hub {
 
     /// The daemon of a host ends in order.
     fn said_goodbye(&mut self, from: HostNumber, incarnation: HostIncarnation) {
+        self.has_arbiter_ended |= from == HostNumber::ARBITER;
+        self.is_over(from, incarnation, IN_ORDER);
+    }
+
+    /// Nothing of this incarnation of a host runs any more, for this reason.
+    fn is_over(&mut self, host: HostNumber, incarnation: HostIncarnation, why: &str) {
         let now = self.now();
         // The reason comes before the word that follows.
-        self.trunks.leave(&self.reactor, from, IN_ORDER.into(), now);
+        self.trunks.leave(&self.reactor, host, why.to_owned(), now);
         self.settle();
-        let events = self.watch.said_gone(from, incarnation, now);
+        let events = self.watch.said_gone(host, incarnation, now);
         self.judge(events);
     }
 
@@ -187,6 +198,10 @@ impl Hub {
                 let addresses = addresses.iter().map(|address| SocketAddr::new(*address, port));
                 self.admit_guest(&secret, name, (key, incarnation), addresses.collect(), &facts)
             }
+            Ok(DaemonMessage::Return { host, secret, incarnation, port, addresses, facts }) => {
+                let addresses = addresses.iter().map(|address| SocketAddr::new(*address, port));
+                self.admit_again(host, &secret, (key, incarnation), addresses.collect(), &facts)
+            }
             _ => {
                 Err("this daemon understands no such request: install one release on all hosts"
                     .into())
@@ -209,16 +224,60 @@ impl Hub {
         self.facts.admits(&name, facts).map_err(|error| error.to_string())?;
         self.tokens.redeem(now_ns, secret).map_err(|error| error.to_string())?;
         let host = self.admit(name, key, incarnation, addresses);
+        Ok(self.admitted(host, facts))
+    }
+
+    /// Admits a host again that was lost, under its number. What it was before is over first.
+    fn admit_again(
+        &mut self,
+        host: HostNumber,
+        secret: &[u8; 16],
+        (key, incarnation): (KeyHash, HostIncarnation),
+        addresses: Vec<SocketAddr>,
+        facts: &HostFacts,
+    ) -> Result<DaemonMessage, String> {
+        let known = self.members.words().host(host).cloned();
+        let Some(known) = known.filter(|_| self.tickets.is_good(host, secret)) else {
+            return Err(VOID_TICKET.to_owned());
+        };
+        let HostEntry { name, incarnation: before, .. } = known.entry;
+        self.facts.admits(&name, facts).map_err(|error| error.to_string())?;
+        match known.standing {
+            HostStanding::Gone => {
+                let entry = HostEntry { host, incarnation, name, key: key.0, addresses };
+                self.admit_entry(entry);
+                Ok(self.admitted(host, facts))
+            }
+            standing => {
+                self.is_over(host, before, STARTED_AGAIN);
+                if standing == HostStanding::Living && !self.watch.knows(host, before) {
+                    self.never_came(host, before);
+                }
+                Ok(DaemonMessage::StillThere)
+            }
+        }
+    }
+
+    /// A host was admitted and its daemon was never connected, so nobody watches it: it is over.
+    fn never_came(&mut self, host: HostNumber, incarnation: HostIncarnation) {
+        let lost = WordContent::HostLost { host, incarnation, silent_ms: 0 };
+        let gone = WordContent::HostGone { host, incarnation };
+        self.inbox.extend([lost, gone].map(Incoming::Verdict));
+    }
+
+    /// The answer to a host that was admitted.
+    fn admitted(&mut self, host: HostNumber, facts: &HostFacts) -> DaemonMessage {
         self.cores.insert(host, facts.cores);
-        Ok(DaemonMessage::Admitted {
+        DaemonMessage::Admitted {
             machine: self.station.machine,
             host,
             arbiter: self.station.own.clone(),
             options: self.station.options,
-        })
+        }
     }
 
-    /// Admits a host to the machine, and makes the word that says so. Only the arbiter does.
+    /// Admits a host to the machine, and makes the word that says so. Only the arbiter does. A host that is gone leaves its
+    /// number to the next one with its name.
     pub(crate) fn admit(
         &mut self,
         name: String,
@@ -226,16 +285,19 @@ impl Hub {
         incarnation: HostIncarnation,
         addresses: Vec<SocketAddr>,
     ) -> HostNumber {
-        let host = self.members.next_number();
-        let entry = HostEntry { host, incarnation, name, key: key.0, addresses };
+        let host = self.members.number_for(&name);
+        self.admit_entry(HostEntry { host, incarnation, name, key: key.0, addresses });
+        host
+    }
+
+    fn admit_entry(&mut self, entry: HostEntry) {
         // The link is there before the first message for it.
         let now = self.now();
-        self.trunks.add_host(entry.clone(), now);
+        self.trunks.add_host(&self.reactor, entry.clone(), now);
         match self.members.admit(entry) {
             Ok(events) => self.follow(events),
-            // A number that was never given has no earlier incarnation.
+            // No earlier incarnation has its number, or that is gone.
             Err(error) => self.say(format!("landeckd: {error}")),
         }
-        host
     }
 }

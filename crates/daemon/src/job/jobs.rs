@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 
 use landeck_launch::guardian::server::GuardianServer;
 use landeck_launch::hosts_options::PortRange;
+use landeck_launch::machine::MachineName;
 use landeck_launch::messages::PartCommand;
 use landeck_launch::part::check;
 use landeck_launch::request::GRACE;
@@ -49,6 +50,8 @@ pub(crate) struct Jobs {
     /// The machine, if it is one that stays.
     standing: Option<Standing>,
     over: Option<u8>,
+    /// The machine that this host comes back to: it has lost the founder.
+    comes_back_to: Option<MachineName>,
     /// A part of this host has come to its end.
     has_ended: bool,
     is_server_watched: bool,
@@ -106,6 +109,7 @@ impl Jobs {
             next_number: 0,
             standing: None,
             over: None,
+            comes_back_to: None,
             has_ended: false,
         }
     }
@@ -113,6 +117,11 @@ impl Jobs {
     /// The jobs of a host of a machine that stays.
     pub(crate) fn of_machine(server: GuardianServer, standing: Standing) -> Self {
         Self { standing: Some(standing), ..Self::of_host(server) }
+    }
+
+    /// The machine that this host comes back to, once its daemon has ended with everything in it.
+    pub(crate) fn comes_back_to(&self) -> Option<MachineName> {
+        self.comes_back_to.clone()
     }
 
     /// The first token of a further part or conducted job.
@@ -176,6 +185,8 @@ impl Jobs {
         });
         if standing.has_ended(context) {
             self.over = Some(0);
+            // It removes the ticket of a host that leaves.
+            self.comes_back_to = standing.comes_back_to(context);
         }
         self.standing = Some(standing);
     }
@@ -332,6 +343,7 @@ impl JobHandler for Jobs {
             self.over = Some(if is_cut_off { CUT_OFF } else { 0 });
             if let Some(standing) = &self.standing {
                 standing.cut_off(&why);
+                self.comes_back_to = standing.comes_back_to(context);
             }
         }
         self.lose(context, host, &why);

@@ -11,6 +11,7 @@ use landeck_launch::machine::{
 use landeck_protocols::hosts::{BookedShare, Booking, BookingWish, NothingFree};
 use landeck_wire::word::{Word, WordContent};
 use landeck_wire::{HostNumber, JobId};
+use tracing::info;
 
 use crate::admission;
 use crate::context::Context;
@@ -26,6 +27,8 @@ pub(crate) struct Founder {
     name: MachineName,
     book: Booking,
     hosts: BTreeMap<HostNumber, HostNote>,
+    /// How often each host has joined.
+    times: BTreeMap<HostNumber, u32>,
     jobs: BTreeMap<JobId, JobNote>,
     /// The hosts that were told to leave.
     leaving: BTreeSet<HostNumber>,
@@ -54,6 +57,7 @@ impl Founder {
             name,
             book: Booking::default(),
             hosts: BTreeMap::new(),
+            times: BTreeMap::new(),
             jobs: BTreeMap::new(),
             leaving: BTreeSet::new(),
             ends_at: None,
@@ -72,12 +76,6 @@ impl Founder {
             MachineQuestion::Admit { names, line } => {
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
                 let outcome = admission::admit(context, &names, &line);
-                if let Ok(admitted) = &outcome
-                    && admitted.answer.is_some()
-                {
-                    self.forget_gone(context, admitted.host);
-                    self.note(admitted.host, HostState::Joining, context.now(), "");
-                }
                 MachineAnswer::Admitted(outcome)
             }
             MachineQuestion::Book { job, name, wish } => {
@@ -109,17 +107,36 @@ impl Founder {
     }
 
     /// A host is connected.
-    pub(crate) fn host_up(&mut self, context: &Context<'_>, host: HostNumber) {
+    pub(crate) fn host_up(&mut self, context: &mut Context<'_>, host: HostNumber) {
         let is_new = self.hosts.get(&host).is_none_or(|note| note.state == HostState::Joining);
-        if is_new {
-            self.note(host, HostState::Up, context.now(), "");
-            self.book.add_host(host, context.cores(host));
+        if !is_new {
+            return;
         }
+        let why = self.hosts.get(&host).map(|note| note.why.clone()).unwrap_or_default();
+        self.note(host, HostState::Up, context.now(), &why);
+        self.book.add_host(host, context.cores(host));
+        if host != context.own_host() {
+            match context.issue_ticket(host) {
+                Ok(secret) => context.send_machine(host, MachineMessage::Ticket(secret)),
+                Err(error) => info!("host {} gets no return ticket: {error}", host.0),
+            }
+        }
+    }
+
+    /// A host was admitted, for the first time or again.
+    fn host_joins(&mut self, host: HostNumber, now: Duration) {
+        let times = self.times.entry(host).or_default();
+        *times += 1;
+        let why = if *times > 1 { format!("time {times} in the machine") } else { String::new() };
+        self.note(host, HostState::Joining, now, &why);
     }
 
     /// A word was applied.
     pub(crate) fn word(&mut self, context: &mut Context<'_>, word: &Word) {
         let (host, state, why) = match &word.content {
+            WordContent::HostJoined(entry) if entry.host != context.own_host() => {
+                return self.host_joins(entry.host, context.now());
+            }
             WordContent::HostLost { host, silent_ms, .. } => {
                 let why = format!("no answer for {:.1} s", *silent_ms as f64 / 1e3);
                 (*host, HostState::Lost, why)
@@ -128,8 +145,11 @@ impl Founder {
             _ => return,
         };
         self.note(host, state, context.now(), &why);
-        if state == HostState::Gone && self.leaving.remove(&host) {
+        let is_replaced = self.is_twice(context, host);
+        if state == HostState::Gone && (self.leaving.remove(&host) || is_replaced) {
+            context.void_ticket(host);
             self.hosts.remove(&host);
+            self.times.remove(&host);
         }
         self.book.remove_host(host);
         // A job ends with its launcher, and so with its launcher's host.
@@ -148,6 +168,12 @@ impl Founder {
     /// Whether the machine has come to its end.
     pub(crate) fn has_ended(&self, now: Duration) -> bool {
         self.ends_at.is_some_and(|at| self.jobs.is_empty() || now >= at)
+    }
+
+    /// Whether another host has the name of this one: it was added again before the first one was gone.
+    fn is_twice(&self, context: &Context<'_>, host: HostNumber) -> bool {
+        let name = name_of(context, host);
+        self.hosts.keys().any(|other| *other != host && name_of(context, *other) == name)
     }
 
     fn note(&mut self, host: HostNumber, state: HostState, since: Duration, why: &str) {
@@ -202,13 +228,6 @@ impl Founder {
         let mut jobs = self.job_statuses(context);
         jobs.retain(|job| there.contains(&job.job));
         Ok(jobs)
-    }
-
-    /// Forgets hosts that are gone and had the name of this one, which comes.
-    fn forget_gone(&mut self, context: &Context<'_>, comes: HostNumber) {
-        let name = name_of(context, comes);
-        self.hosts
-            .retain(|host, note| note.state != HostState::Gone || name_of(context, *host) != name);
     }
 
     fn book(

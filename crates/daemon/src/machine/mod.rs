@@ -3,4 +3,6 @@
 pub(crate) mod callers;
 pub(crate) mod detached;
 mod founder;
+pub(crate) mod returning;
 pub(crate) mod standing;
+pub(crate) mod ticket;

@@ -3,15 +3,20 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use ipnet::IpNet;
 use landeck_host::say;
+use landeck_launch::hosts_options::PortRange;
 use landeck_launch::machine::{MachineAnswer, MachineName, MachineQuestion};
 use landeck_wire::word::Word;
 use landeck_wire::{HostNumber, JobId};
+use tracing::info;
 
 use crate::context::Context;
+use crate::facts::RELEASE;
 use crate::machine::callers::{Callers, CallersEvent};
 use crate::machine::detached;
 use crate::machine::founder::Founder;
+use crate::machine::ticket::ReturnTicket;
 use crate::machine_message::MachineMessage;
 use crate::observers::log;
 
@@ -22,10 +27,24 @@ pub(crate) struct Standing {
     /// The questions that the founder was asked, with their callers.
     asked: BTreeMap<u64, u64>,
     last_request: u64,
+    place: Place,
     founder: Option<Founder>,
     is_ready: bool,
     /// The founder has told this host to leave.
     leaves: bool,
+    /// This host has a return ticket.
+    may_return: bool,
+}
+
+/// What a daemon needs to know to come back: its machine, and the options that it was started with.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    /// The machine.
+    pub(crate) machine: MachineName,
+    /// The ports that the daemon may use.
+    pub(crate) ports: Option<PortRange>,
+    /// The networks that it prefers.
+    pub(crate) networks: Vec<IpNet>,
 }
 
 impl Standing {
@@ -34,15 +53,22 @@ impl Standing {
     ///
     /// # Errors
     /// The kernel's error: a machine with this name may be there.
-    pub(crate) fn begin(name: MachineName, is_founder: bool, tokens: u64) -> io::Result<Self> {
+    pub(crate) fn begin(place: Place, is_founder: bool, tokens: u64) -> io::Result<Self> {
         Ok(Self {
-            callers: Callers::listen(&name.address(), tokens)?,
+            callers: Callers::listen(&place.machine.address(), tokens)?,
             asked: BTreeMap::new(),
             last_request: 0,
-            founder: is_founder.then(|| Founder::new(name)),
+            founder: is_founder.then(|| Founder::new(place.machine.clone())),
+            place,
             is_ready: false,
             leaves: false,
+            may_return: false,
         })
+    }
+
+    /// The same daemon has come back, so nobody waits for it to be ready.
+    pub(crate) fn returned(self) -> Self {
+        Self { is_ready: true, may_return: true, ..self }
     }
 
     /// Goes on with a descriptor that is ready.
@@ -66,6 +92,7 @@ impl Standing {
                 CallersEvent::Starts(..) => starts.push(event),
             }
         }
+        self.answer_without_founder(context);
         starts
     }
 
@@ -91,6 +118,9 @@ impl Standing {
             }
             (MachineMessage::JobOver(job), Some(founder)) => founder.job_over(context, job),
             (MachineMessage::Leave, None) if from == HostNumber::ARBITER => self.leaves = true,
+            (MachineMessage::Ticket(secret), None) if from == HostNumber::ARBITER => {
+                self.keep_ticket(context, secret);
+            }
             (MachineMessage::Answered { request, answer }, None) => {
                 if let Some(caller) = self.asked.remove(&request) {
                     self.callers.answer(context, caller, answer);
@@ -101,7 +131,7 @@ impl Standing {
     }
 
     /// A host is connected.
-    pub(crate) fn host_up(&mut self, context: &Context<'_>, host: HostNumber) {
+    pub(crate) fn host_up(&mut self, context: &mut Context<'_>, host: HostNumber) {
         if let Some(founder) = &mut self.founder {
             founder.host_up(context, host);
         }
@@ -131,11 +161,53 @@ impl Standing {
         self.leaves || self.founder.as_ref().is_some_and(|founder| founder.has_ended(context.now()))
     }
 
+    /// The machine that this host comes back to, when its daemon ends because the founder was not reached. If it was told to
+    /// leave or the machine has ended, its ticket is removed.
+    pub(crate) fn comes_back_to(&self, context: &Context<'_>) -> Option<MachineName> {
+        let is_over = self.leaves || context.has_arbiter_ended();
+        if self.may_return && is_over {
+            ReturnTicket::remove(&self.place.machine);
+        }
+        (self.may_return && !is_over).then(|| self.place.machine.clone())
+    }
+
+    /// Keeps the next return ticket of this host.
+    fn keep_ticket(&mut self, context: &mut Context<'_>, secret: [u8; 16]) {
+        let (own, founder) = (context.own_entry(), context.arbiter_entry());
+        let Place { machine, ports, networks } = &self.place;
+        let ticket = ReturnTicket {
+            release: RELEASE.to_owned(),
+            host: own.host,
+            name: own.name.clone(),
+            founder: founder.key,
+            addresses: founder.addresses.clone(),
+            secret,
+            ports: *ports,
+            networks: networks.clone(),
+        };
+        match ticket.write(machine) {
+            Ok(()) => self.may_return = true,
+            // The one before is void as soon as the founder has heard of this one.
+            Err(error) => {
+                self.may_return = false;
+                info!("this host cannot keep its return ticket, and would not come back: {error}");
+            }
+        }
+    }
+
+    /// Answers those who have asked the founder, while it is not reached.
+    fn answer_without_founder(&mut self, context: &mut Context<'_>) {
+        let Some(silent) = context.arbiter_silence() else { return };
+        for caller in std::mem::take(&mut self.asked).into_values() {
+            let why = format!("its founder has not answered for {:.1} s", silent.as_secs_f64());
+            self.callers.answer(context, caller, MachineAnswer::CutOff { why });
+        }
+    }
+
     fn ask(&mut self, context: &mut Context<'_>, caller: u64, question: MachineQuestion) {
         match &mut self.founder {
             _ if question == MachineQuestion::Log => {
-                let lines = log::lines().into_iter().map(|line| (line.at_ns, line.text)).collect();
-                self.callers.answer(context, caller, MachineAnswer::Log(lines));
+                self.callers.answer(context, caller, MachineAnswer::Log(log::for_callers()));
             }
             Some(founder) => {
                 let answer = founder.answer(context, context.own_host(), question);

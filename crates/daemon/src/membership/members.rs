@@ -79,12 +79,16 @@ impl Members {
         living.map(|record| &record.entry)
     }
 
-    /// The number for the next host that is admitted.
-    pub(crate) fn next_number(&self) -> HostNumber {
+    /// The number for a host with this name that is admitted: that of a host with this name that is gone, else a new one.
+    pub(crate) fn number_for(&self, name: &str) -> HostNumber {
         let used =
             self.arbiter.as_ref().map(|arbiter| arbiter.snapshot().hosts).unwrap_or_default();
+        let left = used
+            .iter()
+            .find(|(entry, standing)| *standing == HostStanding::Gone && entry.name == name);
         let last = used.iter().map(|(entry, _)| entry.host.0).max();
-        HostNumber(last.map_or(0, |last| last.saturating_add(1)))
+        let new = || HostNumber(last.map_or(0, |last| last.saturating_add(1)));
+        left.map_or_else(new, |(entry, _)| entry.host)
     }
 
     /// Admits a host; for the arbiter.
@@ -348,7 +352,7 @@ mod tests {
     fn a_host_that_joins_learns_everything_in_order() {
         let (mut arbiter, first) = Members::found(entry(0));
         assert_eq!(applied(&first), [1]);
-        assert_eq!(arbiter.next_number(), HostNumber(1));
+        assert_eq!(arbiter.number_for("h1"), HostNumber(1));
         let events = arbiter.admit(entry(1)).unwrap();
         assert_eq!(applied(&events), [2]);
         let mut host = Members::join(HostNumber(1));

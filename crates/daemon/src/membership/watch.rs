@@ -65,11 +65,22 @@ pub(crate) enum SilenceWatch {
 impl SilenceWatch {
     /// Watches a host that has joined.
     pub(crate) fn add(&mut self, host: HostNumber, incarnation: HostIncarnation, now: Duration) {
-        if let Self::Arbiter { timing, own, detectors } = self {
-            let known = detectors.get(&host).filter(|known| known.incarnation() == incarnation);
-            if known.is_none() {
-                detectors.insert(host, Detector::new(*timing, host, incarnation, *own, now));
+        let Self::Arbiter { timing, own, detectors } = self else { return };
+        let next = match detectors.get(&host) {
+            Some(known) if known.incarnation() == incarnation => return,
+            Some(known) => known.succeeded_by(incarnation, now),
+            None => Detector::new(*timing, host, incarnation, *own, now),
+        };
+        detectors.insert(host, next);
+    }
+
+    /// Whether an incarnation of a host is watched, or was.
+    pub(crate) fn knows(&self, host: HostNumber, incarnation: HostIncarnation) -> bool {
+        match self {
+            Self::Arbiter { detectors, .. } => {
+                detectors.get(&host).is_some_and(|known| known.incarnation() == incarnation)
             }
+            Self::Host(_) => false,
         }
     }
 
@@ -169,7 +180,7 @@ impl SilenceWatch {
             Self::Arbiter { detectors, .. } => {
                 detectors.values().filter_map(Detector::next_look).min()
             }
-            Self::Host(lease) => lease.end().is_none().then(|| lease.next_look()),
+            Self::Host(lease) => lease.next_look(),
         }
     }
 

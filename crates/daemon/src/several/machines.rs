@@ -271,7 +271,8 @@ fn a_token_admits_one_host() {
             announced.address.port(),
             addresses,
         );
-        crate::join::ask(&pair, &token, address, &request).map(|answer| (pair.hash(), answer))
+        crate::join::ask(&pair, token.founder, address, &request, crate::join::STEP_TIME)
+            .map(|answer| (pair.hash(), answer))
     };
     let (key, answer) = ask("by hand").unwrap();
     let crate::daemon_message::DaemonMessage::Admitted { machine, host, arbiter, .. } = answer

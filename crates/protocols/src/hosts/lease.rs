@@ -138,11 +138,15 @@ impl Lease {
         vec![self.beat(now, applied)]
     }
 
-    /// The time at which the driver has to look again, at the latest.
+    /// The time at which the driver has to look again, at the latest: at once, if this host's part is to end. `None` once it
+    /// has ended.
     #[must_use]
-    pub fn next_look(&self) -> Duration {
+    pub fn next_look(&self) -> Option<Duration> {
+        if self.end.is_some() {
+            return (!self.is_end_told).then_some(Duration::ZERO);
+        }
         let ends = self.renewed.unwrap_or(self.began) + self.timing.lease();
-        self.next_beat.min(ends.max(self.looks.judges_from(self.timing)))
+        Some(self.next_beat.min(ends.max(self.looks.judges_from(self.timing))))
     }
 
     /// Whether this host may accept entries of groups with far hosts, take names and open lanes.
@@ -245,8 +249,10 @@ mod tests {
         assert!(lease.is_valid(at(1)));
         lease.excluded(OWN);
         assert!(!lease.is_valid(at(1)));
+        assert_eq!(lease.next_look(), Some(at(0)), "its end is to be told");
         assert_eq!(lease.look(at(2), true, 0), [LeaseOutput::End(HostEnd::Excluded)]);
         assert_eq!(lease.look(at(900), true, 0), []);
+        assert_eq!(lease.next_look(), None);
     }
 
     #[test]

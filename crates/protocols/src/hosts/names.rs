@@ -1,7 +1,8 @@
 //! The names of a job's mailboxes and groups on all its hosts, as the arbiter keeps them. Each kind has names of its own.
 //!
 //! A name has one owner in its job: the first process whose request reaches the arbiter. A name ends with its owner, or
-//! when the owner takes it back. A process whose end was told publishes nothing more, whatever is still on its way.
+//! when the owner takes it back. A process whose end was told publishes nothing more, whatever is still on its way. The
+//! processes of a lost host may still run and use their names, so these names end when the host is gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,12 +64,21 @@ impl NameTable {
         }
     }
 
-    /// Takes back the names of all processes of a host that is lost or gone.
+    /// Answers the processes of a host no more, which is lost. They keep their names.
     pub fn host_lost(&mut self, host: HostNumber) {
         self.lost.insert(host);
+    }
+
+    /// Takes back the names of all processes of a host that is gone.
+    pub fn host_gone(&mut self, host: HostNumber) {
         for names in self.jobs.values_mut() {
             names.remove_all(|entry| entry.beside == host);
         }
+    }
+
+    /// Answers the processes of a host from now on, which has joined, for the first time or again.
+    pub fn host_joined(&mut self, host: HostNumber) {
+        self.lost.remove(&host);
     }
 
     /// Forgets a job that is over.
@@ -186,13 +196,18 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_host_takes_its_names_along() {
+    fn the_names_of_a_lost_host_end_when_it_is_gone() {
         let mut table = NameTable::default();
         publish(&mut table, (1, 0), "a");
         publish(&mut table, (2, 0), "b");
         table.host_lost(HostNumber(1));
+        assert_eq!(find(&mut table, "a"), Some(process(1, 0)), "its process may still run");
+        assert_eq!(publish(&mut table, (1, 4), "c").verdict, Verdict::NotAlive);
+        table.host_gone(HostNumber(1));
         assert_eq!((find(&mut table, "a"), find(&mut table, "b")), (None, Some(process(2, 0))));
         assert_eq!(publish(&mut table, (1, 4), "c").verdict, Verdict::NotAlive);
+        table.host_joined(HostNumber(1));
+        number(&publish(&mut table, (1, 5), "c"));
     }
 
     #[test]

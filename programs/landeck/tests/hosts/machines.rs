@@ -311,3 +311,45 @@ fn with_notify_the_others_go_on_without_a_lost_host() {
     run(&mut cluster.landeck(&["vm", "stop"])).assert(0, &[]);
     cluster.assert_nothing_left();
 }
+
+#[test]
+fn a_host_that_was_lost_comes_back_by_itself() {
+    let test = "a_host_that_was_lost_comes_back_by_itself";
+    let Some(cluster) = lab(test, 3, &["n2", "n3"]) else { return };
+    let cores = cluster.cores();
+    let n3_of = |status: serde_json::Value| {
+        let hosts = status["hosts"].as_array().unwrap().clone();
+        assert_eq!(hosts.len(), 3, "{status}");
+        hosts.into_iter().find(|host| host["name"] == "n3").unwrap()
+    };
+    let number = n3_of(cluster.status_on(0))["number"].clone();
+    for time in ["time 2", "time 3"] {
+        (0..3).for_each(|host| drop(cluster.shell(host, "rm -f /tmp/go")));
+        let script = "echo ready; until [ -e /tmp/go ]; do sleep 0.05; done; echo end";
+        let all = cluster.all_of(3);
+        let how = ["run", "--name", "s", "-n", &all, "--on-failure", "notify", "sh", "-c", script];
+        let running = start(&mut cluster.landeck(&how));
+        let count = 3 * cores;
+        running.out.wait_for("its processes", |text| text.matches("ready\n").count() == count);
+        cluster.hosts.cut(2).unwrap();
+        running.err.wait_for("the loss", |text| text.contains("Host n3 is lost: "));
+        assert_eq!(cluster.state_of("n3").0, "lost");
+        wait_until("n3 tells that it is cut off", || {
+            let said = run(&mut cluster.landeck_on(2, &["vm", "status"]));
+            said.status.code() == Some(125) && said.err.contains("this host is cut off from lab")
+        });
+        cluster.hosts.join(2).unwrap();
+        wait_until("n3 is back", || cluster.state_of("n3").0 == "up");
+        let n3 = n3_of(cluster.status_on(2));
+        assert_eq!(n3["number"], number, "it has its place");
+        assert!(n3["why"].as_str().unwrap().contains(time), "{time}: {n3}");
+        // It has no process of the job any more, and takes further ones.
+        assert_eq!(cluster.where_on(0, &["-n", &cluster.all_of(1)]), vec!["n3"; cores]);
+        (0..3).for_each(|host| drop(cluster.shell(host, "touch /tmp/go")));
+        let ended = running.end();
+        assert_eq!(ended.assert(137, &[]).out.matches("end\n").count(), 2 * cores);
+        // All hosts together carry a job.
+        assert_eq!(cluster.where_on(1, &["-n", &all]).len(), count);
+    }
+    cluster.stop_lab();
+}

@@ -415,7 +415,7 @@ impl World {
             let looks = self.detectors.values().filter_map(Detector::next_look);
             next = looks.min().unwrap_or(next).min(next);
         } else if let Some(lease) = &self.nodes[node].lease {
-            next = next.min(lease.next_look());
+            next = lease.next_look().map_or(next, |look| look.max(local).min(next));
         }
         let late = self.draw.time(Duration::ZERO, LATENESS);
         let at = self.nodes[node].clock.moment_of(next, self.now) + late;
@@ -595,7 +595,7 @@ impl World {
                     None => {}
                 }
                 if is_own {
-                    self.look(node, true);
+                    self.plan_look(node);
                 }
             }
             Down::Block(request, block) => {

@@ -21,6 +21,8 @@ const NAMES: u64 = 3;
 /// The time in which processes act.
 const LENGTH: Duration = Duration::from_secs(20);
 const DELAY_MAX: Duration = Duration::from_millis(300);
+/// A lost host is gone before this time has passed.
+const GONE_AFTER: Duration = Duration::from_secs(5);
 
 /// The result of a run in which all properties held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +45,8 @@ enum Event {
     /// The arbiter gives the word on a process's end.
     Word(ProcessId),
     HostLost(HostNumber),
+    /// Nothing of a lost host runs any more.
+    HostGone(HostNumber),
 }
 
 /// The state of a process.
@@ -66,7 +70,9 @@ struct World {
     log: EventLog,
     table: NameTable,
     processes: BTreeMap<ProcessId, Process>,
+    /// The lost hosts, whose processes run and ask no more, and those of them that are gone.
     lost: BTreeSet<HostNumber>,
+    gone: BTreeSet<HostNumber>,
     /// The numbers whose owners know that they have taken them back, or whose ends are words.
     over: BTreeSet<u64>,
     given: usize,
@@ -118,6 +124,7 @@ impl World {
             table: NameTable::default(),
             processes: BTreeMap::new(),
             lost: BTreeSet::new(),
+            gone: BTreeSet::new(),
             over: BTreeSet::new(),
             given: 0,
             taken: 0,
@@ -151,10 +158,15 @@ impl World {
         !self.processes[&process].is_over && !self.lost.contains(&host_of(process))
     }
 
-    /// The numbers of the names that living processes know to be their own.
+    /// The processes that run, also on lost hosts.
+    fn running(&self) -> impl Iterator<Item = (&ProcessId, &Process)> {
+        let runs = |process: ProcessId| !self.gone.contains(&host_of(process));
+        self.processes.iter().filter(move |(process, one)| !one.is_over && runs(**process))
+    }
+
+    /// The numbers of the names that running processes know to be their own.
     fn standing(&self) -> BTreeSet<u64> {
-        let living = self.processes.iter().filter(|(process, _)| self.is_there(**process));
-        living.flat_map(|(_, one)| one.owned.values().copied()).collect()
+        self.running().flat_map(|(_, one)| one.owned.values().copied()).collect()
     }
 
     fn happen(&mut self, event: Event) -> Check {
@@ -179,6 +191,11 @@ impl World {
             Event::HostLost(host) => {
                 self.lost.insert(host);
                 self.table.host_lost(host);
+                self.plan(GONE_AFTER, Event::HostGone(host));
+            }
+            Event::HostGone(host) => {
+                self.gone.insert(host);
+                self.table.host_gone(host);
                 let its: Vec<ProcessId> = self.processes.keys().copied().collect();
                 its.into_iter().filter(|it| host_of(*it) == host).for_each(|it| self.forget(it));
             }
@@ -234,8 +251,8 @@ impl World {
             (ObjectRequest::Name, Some(name), Verdict::Granted) => {
                 one.owned.insert(name.clone(), found.number);
                 self.given += 1;
-                let holders = self.processes.iter().filter(|(process, _)| self.is_there(**process));
-                let owners = holders.filter(|(_, one)| one.owned.contains_key(&name)).count();
+                let owners =
+                    self.running().filter(|(_, one)| one.owned.contains_key(&name)).count();
                 ensure(owners == 1, "one owner per name", || {
                     format!("{name:?} has {owners} owners")
                 })
@@ -273,8 +290,8 @@ impl World {
             let answer = self.table.ask(JOB, HostNumber(0), 99, question);
             let found = (answer.verdict == Verdict::Granted)
                 .then_some((answer.object.owner, answer.object.number));
-            let mut living = self.processes.iter().filter(|(process, _)| self.is_there(**process));
-            let known = living
+            let known = self
+                .running()
                 .find_map(|(process, one)| one.owned.get(&name).map(|number| (*process, *number)));
             ensure(found == known, "names end with their owners", || {
                 format!("{name:?} is {found:?} at the arbiter and {known:?} at its owner")
