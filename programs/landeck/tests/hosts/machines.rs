@@ -323,7 +323,7 @@ fn a_host_that_was_lost_comes_back_by_itself() {
         hosts.into_iter().find(|host| host["name"] == "n3").unwrap()
     };
     let number = n3_of(cluster.status_on(0))["number"].clone();
-    for time in ["time 2", "time 3"] {
+    for (time, is_gone) in [("time 2", false), ("time 3", true)] {
         (0..3).for_each(|host| drop(cluster.shell(host, "rm -f /tmp/go")));
         let script = "echo ready; until [ -e /tmp/go ]; do sleep 0.05; done; echo end";
         let all = cluster.all_of(3);
@@ -338,6 +338,14 @@ fn a_host_that_was_lost_comes_back_by_itself() {
             let said = run(&mut cluster.landeck_on(2, &["vm", "status"]));
             said.status.code() == Some(125) && said.err.contains("this host is cut off from lab")
         });
+        if is_gone {
+            // Its daemon has ended everything, and asks again and again.
+            wait_until("n3 is gone", || cluster.state_of("n3").0 == "gone");
+            wait_until("n3 asks its founder", || {
+                let said = run(&mut cluster.landeck_on(2, &["vm", "status"]));
+                said.err.contains("the founding host is not reached")
+            });
+        }
         cluster.hosts.join(2).unwrap();
         wait_until("n3 is back", || cluster.state_of("n3").0 == "up");
         let n3 = n3_of(cluster.status_on(2));
@@ -351,5 +359,11 @@ fn a_host_that_was_lost_comes_back_by_itself() {
         // All hosts together carry a job.
         assert_eq!(cluster.where_on(1, &["-n", &all]).len(), count);
     }
-    cluster.stop_lab();
+    // A host that cannot hear of the machine's end finds nobody.
+    cluster.hosts.cut(2).unwrap();
+    run(&mut cluster.landeck(&["vm", "stop"])).assert(0, &[]);
+    cluster.hosts.join(2).unwrap();
+    cluster.assert_nothing_left();
+    let left = cluster.shell(2, "ls /var/tmp/landeck-$(id -u)");
+    assert!(!left.contains("lab@n3"), "{left}");
 }
