@@ -45,6 +45,7 @@ use crate::facts::HostFacts;
 use crate::hub::{Hub, Port, Station};
 use crate::job::jobs::{CALLERS, Jobs};
 use crate::machine::detached::{self, Side};
+use crate::machine::keeper;
 use crate::machine::returning::{ReturnError, Returning, prefer};
 use crate::machine::standing::{Place, Standing};
 use crate::machine::ticket::ReturnTicket;
@@ -80,6 +81,9 @@ mod trunks;
 
 #[cfg(test)]
 mod several;
+
+/// The name of the process, as `ps` shows it.
+const NAME: &std::ffi::CStr = c"landeckd";
 
 /// How a daemon gets its place.
 #[derive(Clone, Debug)]
@@ -198,6 +202,16 @@ pub fn run(role: DaemonRole) -> ExitCode {
             }
         }
     }
+    if let DaemonRole::Bootstrap { machine: Some(machine), .. } = &role {
+        match keeper::keep(machine) {
+            Ok(None) => {}
+            Ok(Some(code)) => return ExitCode::from(code),
+            Err(error) => {
+                say::complain(format_args!("landeckd cannot be kept: {error}"));
+                return ExitCode::FAILURE;
+            }
+        }
+    }
     // Guardians are forked by a process that has neither keys nor sockets.
     let server = match if is_detached { server::fork_detached() } else { server::fork() } {
         Ok(server) => server,
@@ -258,6 +272,8 @@ fn live(role: DaemonRole, server: GuardianServer) -> Result<DaemonEnd, DaemonErr
             (hub, Jobs::of_machine(server, standing(place, false)?))
         }
         DaemonRole::Return { machine } => {
+            // It was executed under another name.
+            let _ = rustix::thread::set_name(NAME);
             let ticket = ReturnTicket::read(&machine)?;
             let mut hub = returned(&machine, &ticket, &signals)?;
             hub.show_jobs(&machine.look_address()).map_err(system("listen for observers"))?;

@@ -57,6 +57,14 @@ pub(crate) fn fork() -> io::Result<Side> {
 pub(crate) fn is_ready() -> io::Result<()> {
     // Nobody reads it if the command was ended.
     let _ = io::stderr().write_all(&[READY]);
+    leave_streams()
+}
+
+/// Leaves the standard streams.
+///
+/// # Errors
+/// The kernel's error.
+pub(crate) fn leave_streams() -> io::Result<()> {
     let nothing = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
     rustix::stdio::dup2_stdin(&nothing)?;
     rustix::stdio::dup2_stdout(&nothing)?;

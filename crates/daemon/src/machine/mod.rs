@@ -3,6 +3,7 @@
 pub(crate) mod callers;
 pub(crate) mod detached;
 mod founder;
+pub(crate) mod keeper;
 pub(crate) mod returning;
 pub(crate) mod standing;
 pub(crate) mod ticket;

@@ -99,6 +99,11 @@ impl Looks {
         self.last = now;
     }
 
+    /// The time of the next punctual look.
+    pub(crate) fn due(&self, timing: HostTiming) -> Duration {
+        self.last + timing.interval()
+    }
+
     /// Whether all looks of the last T were punctual.
     pub(crate) fn may_judge(&self, timing: HostTiming) -> bool {
         self.last.saturating_sub(self.punctual_since) >= timing.timeout()

@@ -36,7 +36,7 @@ address() {
 read -r pid _ </proc/self/stat
 echo "cluster $pid"
 
-# Hosts have folders of their own in place of /tmp, /run and /dev/shm. What they see there of this computer is held open
+# Hosts have folders of their own in place of /tmp, /var/tmp, /run and /dev/shm. What they see there of this computer is held open
 # while its path is hidden, and stays in a folder from which each host takes it.
 paths=() files=() links=()
 while IFS= read -r -d '' path && [ -n "$path" ]; do

@@ -22,6 +22,7 @@ mount --bind $shared "$own/run/hosts"
 mount --bind $shared/etc/hosts /etc/hosts
 mount --bind $shared/etc/passwd /etc/passwd
 mount -t tmpfs -o mode=1777 tmp /tmp
+mount -t tmpfs -o mode=1777 vartmp /var/tmp
 mount -t tmpfs -o mode=1777 shm /dev/shm
 # The interfaces in /sys are those of the network namespace in which it was mounted. Some kernels refuse that.
 mkdir "$own/run/sys"

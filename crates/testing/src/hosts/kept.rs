@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use super::wish::Wish;
 
 /// The folders that each host has for itself: `host.bash` mounts them.
-const OWN: [&str; 3] = ["/tmp", "/run", "/dev/shm"];
+const OWN: [&str; 4] = ["/tmp", "/var/tmp", "/run", "/dev/shm"];
 /// The checkout.
 const CHECKOUT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 /// The file by which cargo marks a build folder.

@@ -170,6 +170,8 @@ fn a_host_that_is_lost_ends_the_jobs_there_and_no_others() {
         cluster.landeck_on(1, &["run", "--map-by", "node", "-n", &all, "sh", "-c", script]);
     let over = start(&mut over);
     over.out.wait_for("its processes", |text| text.matches("ready\n").count() == count);
+    // Nobody starts the daemon again for now.
+    cluster.signal(2, "landeck-keeper", "STOP");
     cluster.signal(2, "landeckd", "KILL");
     over.end().assert(137, &["Host n3 is lost"]).within(Duration::from_secs(50));
     there.end().assert(137, &["The daemon of this host (landeckd) has ended"]);
@@ -178,6 +180,8 @@ fn a_host_that_is_lost_ends_the_jobs_there_and_no_others() {
     cluster.shell(0, "touch /tmp/go");
     away.end().assert(0, &[]);
     assert!(!cluster.where_on(1, &["-n", &all]).contains(&"n3".to_owned()));
+    cluster.signal(2, "landeck-keeper", "CONT");
+    wait_until("n3 is back", || cluster.state_of("n3") == ("up".to_owned(), 0));
     cluster.stop_lab();
 }
 
@@ -366,4 +370,40 @@ fn a_host_that_was_lost_comes_back_by_itself() {
     cluster.assert_nothing_left();
     let left = cluster.shell(2, "ls /var/tmp/landeck-$(id -u)");
     assert!(!left.contains("lab@n3"), "{left}");
+}
+
+#[test]
+fn a_killed_daemon_is_started_again_and_its_host_comes_back() {
+    let test = "a_killed_daemon_is_started_again_and_its_host_comes_back";
+    let Some(cluster) = lab(test, 2, &["n2"]) else { return };
+    let cores = cluster.cores();
+    let n2 = || cluster.status_on(0)["hosts"].as_array().unwrap().last().unwrap().clone();
+    let is_back =
+        |time: &str| n2()["state"] == "up" && n2()["why"].as_str().unwrap().contains(time);
+    let script = "echo ready; until [ -e /tmp/go ]; do sleep 0.05; done; echo end";
+    let all = cluster.all_of(2);
+    let how = ["run", "-n", &all, "--on-failure", "notify", "sh", "-c", script];
+    let running = start(&mut cluster.landeck(&how));
+    running.out.wait_for("its processes", |text| text.matches("ready\n").count() == 2 * cores);
+    for time in ["time 2", "time 3", "time 4"] {
+        cluster.signal_pid(1, cluster.daemon(1), "KILL");
+        wait_until("n2 is back", || is_back(time));
+        // The new daemon has the machine's socket again, and the host takes jobs.
+        assert_eq!(cluster.where_on(1, &["-n", "1"]), ["n2"]);
+    }
+    cluster.shell(0, "touch /tmp/go");
+    let ended = running.end();
+    assert_eq!(ended.assert(137, &["Host n2 is lost: "]).out.matches("end\n").count(), cores);
+    // A daemon that is killed again and again stays away, and is added as any other host.
+    cluster.signal_pid(1, cluster.daemon(1), "KILL");
+    wait_until("n2 is lost", || n2()["state"] != "up");
+    cluster.assert_nothing_left_on(1);
+    wait_until("n2 is gone", || n2()["state"] == "gone");
+    run(&mut cluster.landeck(&["vm", "add", "--rsh", "landeck-rsh", "n2"])).assert(0, &[]);
+    assert!(is_back("time 5"), "{}", n2());
+    // Without its keeper it ends in order.
+    cluster.signal(1, "landeck-keeper", "KILL");
+    wait_until("n2 has left", || n2()["state"] == "gone");
+    cluster.assert_nothing_left_on(1);
+    cluster.stop_lab();
 }

@@ -413,7 +413,8 @@ impl World {
         let mut next = local + self.timing.interval();
         if node == 0 {
             let looks = self.detectors.values().filter_map(Detector::next_look);
-            next = looks.min().unwrap_or(next).min(next);
+            // A daemon has no other reason to look.
+            next = looks.min().unwrap_or(next).max(local);
         } else if let Some(lease) = &self.nodes[node].lease {
             next = lease.next_look().map_or(next, |look| look.max(local).min(next));
         }
