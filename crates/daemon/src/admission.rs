@@ -48,7 +48,7 @@ pub(crate) fn admit(
     let (key, incarnation) = (announcement.key, HostIncarnation(number));
     let addresses = announcement.socket_addresses();
     let host = context.admit(name.to_owned(), key, incarnation, addresses);
-    context.note_cores(host, facts.cores);
+    context.note_facts(host, facts.clone());
     let arbiter = context.own_entry().clone();
     let assignment = Assignment {
         key,
@@ -64,15 +64,12 @@ pub(crate) fn admit(
     Ok(Admitted { place, host, answer: Some(assignment.to_string()) })
 }
 
-/// The host that takes part under another name: its daemon has all of these addresses.
+/// The host that takes part already, under this name or another one.
 fn known_host(context: &Context<'_>, announcement: &Announcement) -> Option<HostNumber> {
-    let addresses = &announcement.addresses;
-    if addresses.is_empty() || addresses.iter().all(|address| address.is_loopback()) {
-        return None;
-    }
-    let mut hosts = context.hosts();
-    let same = hosts.find(|entry| entry.addresses.iter().map(|at| at.ip()).eq(addresses.clone()));
-    same.map(|entry| entry.host)
+    let is_it = |host: HostNumber| {
+        context.facts_of(host).is_some_and(|known| known.is_same_host(&announcement.facts))
+    };
+    context.hosts().map(|entry| entry.host).find(|host| is_it(*host))
 }
 
 /// The machine of a launcher's job, whose hosts its own daemon gathers.

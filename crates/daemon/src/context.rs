@@ -119,12 +119,17 @@ impl<'a> Context<'a> {
 
     /// The cores of a host, as it has said when it was admitted; for the arbiter.
     pub(crate) fn cores(&self, host: HostNumber) -> u16 {
-        self.hub.cores.get(&host).copied().unwrap_or(1)
+        self.facts_of(host).map_or(1, |facts| facts.cores)
     }
 
-    /// Notes the cores of a host that was admitted.
-    pub(crate) fn note_cores(&mut self, host: HostNumber, cores: u16) {
-        self.hub.cores.insert(host, cores);
+    /// The facts of a host, as it has said when it was admitted; for the arbiter.
+    pub(crate) fn facts_of(&self, host: HostNumber) -> Option<&HostFacts> {
+        self.hub.facts_of.get(&host)
+    }
+
+    /// Notes the facts of a host that was admitted.
+    pub(crate) fn note_facts(&mut self, host: HostNumber, facts: HostFacts) {
+        self.hub.facts_of.insert(host, facts);
     }
 
     /// Sends a message about the machine to a daemon.

@@ -1,11 +1,14 @@
 //! The facts about a host that must agree in a machine, or that others need to know.
 
 use std::fmt;
+use std::os::unix::fs::MetadataExt;
 use std::str::FromStr;
 
 use landeck_launch::plan::usable_cores;
 use landeck_wire::preamble::PROTOCOL_VERSION;
 use serde::{Deserialize, Serialize};
+
+use crate::figures::boot_identity;
 
 /// The release of this program.
 pub const RELEASE: &str = env!("CARGO_PKG_VERSION");
@@ -51,6 +54,9 @@ pub struct HostFacts {
     pub processor: String,
     /// The path of the program.
     pub path: String,
+    /// The network stack of the host: one boot of a kernel, and a network namespace there. Daemons that have the same one are
+    /// on one host, whatever its names and addresses. Zero if the kernel does not tell.
+    pub network: u128,
 }
 
 /// The reason why a host does not fit the machine.
@@ -135,7 +141,13 @@ impl HostFacts {
             cores: u16::try_from(usable_cores()).unwrap_or(u16::MAX),
             processor: processor_model(&information),
             path: path.display().to_string(),
+            network: network_stack().unwrap_or(0),
         }
+    }
+
+    /// Whether a daemon with these facts is on the same host.
+    pub fn is_same_host(&self, other: &Self) -> bool {
+        self.network != 0 && self.network == other.network
     }
 
     /// Whether a host with other facts may belong to a machine of this host.
@@ -184,8 +196,8 @@ impl fmt::Display for HostFacts {
             [&self.release, &self.processor, &self.path].map(|text| escaped(text));
         write!(
             formatter,
-            "{order};{pointer}.{long}.{other};{long_double};{aes};{};{release};{};{processor};{path}",
-            self.protocol, self.cores
+            "{order};{pointer}.{long}.{other};{long_double};{aes};{};{release};{};{processor};{path};{:x}",
+            self.protocol, self.cores, self.network
         )
     }
 }
@@ -195,7 +207,7 @@ impl FromStr for HostFacts {
 
     fn from_str(text: &str) -> Result<Self, FactsFormError> {
         let parts: Vec<&str> = text.split(';').collect();
-        let &[order, sizes, long_double, aes, protocol, release, cores, processor, path] =
+        let &[order, sizes, long_double, aes, protocol, release, cores, processor, path, network] =
             &parts[..]
         else {
             return Err(FactsFormError);
@@ -226,8 +238,16 @@ impl FromStr for HostFacts {
             cores: cores.parse().map_err(|_| FactsFormError)?,
             processor: text(processor)?,
             path: text(path)?,
+            network: u128::from_str_radix(network, 16).map_err(|_| FactsFormError)?,
         })
     }
+}
+
+/// The boot of the kernel and the network namespace, as one number.
+fn network_stack() -> Option<u128> {
+    let namespace = std::fs::metadata("/proc/self/ns/net").ok()?;
+    let boot = Some(boot_identity()).filter(|boot| *boot != 0)?;
+    Some(boot.wrapping_add(u128::from(namespace.ino())))
 }
 
 /// The text without blanks, line ends and the separators of lines.
@@ -320,6 +340,15 @@ mod tests {
         let faster =
             HostFacts { processor: "faster".into(), has_aes: !here.has_aes, ..here.clone() };
         assert_eq!(here.admits("b", &faster), Ok(()));
+    }
+
+    #[test]
+    fn a_host_is_told_by_its_network_stack() {
+        let here = HostFacts::here();
+        assert!(here.is_same_host(&HostFacts { path: "/opt/landeckd".into(), ..here.clone() }));
+        assert!(!here.is_same_host(&HostFacts { network: here.network + 1, ..here.clone() }));
+        let unknown = HostFacts { network: 0, ..here };
+        assert!(!unknown.is_same_host(&unknown));
     }
 
     #[test]

@@ -139,8 +139,8 @@ pub(crate) struct Hub {
     /// The return tickets of the hosts; for the founder of a machine that stays.
     pub(crate) tickets: ReturnTickets,
     pub(crate) facts: HostFacts,
-    /// The cores of each host; for the arbiter.
-    pub(crate) cores: BTreeMap<HostNumber, u16>,
+    /// The facts of each host; for the arbiter.
+    pub(crate) facts_of: BTreeMap<HostNumber, HostFacts>,
     pair: KeyPair,
     listener: Listener,
     heartbeats: Heartbeats,
@@ -243,7 +243,7 @@ impl Hub {
             wake_at: None,
             tokens: JoinTokens::default(),
             tickets: ReturnTickets::default(),
-            cores: BTreeMap::from([(own, facts.cores)]),
+            facts_of: BTreeMap::from([(own, facts.clone())]),
             facts,
             pair,
             listener,

@@ -267,7 +267,7 @@ impl Hub {
 
     /// The answer to a host that was admitted.
     fn admitted(&mut self, host: HostNumber, facts: &HostFacts) -> DaemonMessage {
-        self.cores.insert(host, facts.cores);
+        self.facts_of.insert(host, facts.clone());
         DaemonMessage::Admitted {
             machine: self.station.machine,
             host,
