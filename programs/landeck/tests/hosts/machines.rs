@@ -103,6 +103,11 @@ fn a_day_of_a_machine() {
     assert!(joined.assert(0, &[]).out.starts_with("n3 has joined ("), "{joined:?}");
     let again = run(&mut cluster.landeck(&["vm", "add", "--rsh", "landeck-rsh", "n3"]));
     assert_eq!(again.assert(0, &[]).out, "n3 is in lab already\n");
+    // The same host under another name, which this remote shell knows.
+    let other = "printf '#!/bin/sh\nh=$1; shift; exec landeck-rsh ${h%%-ib} \"$@\"\n' >/tmp/rsh; chmod +x /tmp/rsh";
+    cluster.shell(0, other);
+    let again = run(&mut cluster.landeck(&["vm", "add", "--rsh", "/tmp/rsh", "n3-ib"]));
+    assert_eq!(again.assert(0, &[]).out, "n3-ib is n3, which is in lab\n");
     assert_eq!(cluster.where_on(0, &["-n", &all]), vec!["n3"; cores]);
     run(&mut cluster.landeck_on(2, &["run", "--exclusive", "-n", "1", "true"])).assert(0, &[]);
     let other = cluster.start_waiting(2, "other", "1");
