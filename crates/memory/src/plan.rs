@@ -77,8 +77,8 @@ pub const GROUP_BLOCK: u32 = 4096;
 pub const FAR_RECORD_BYTES: u64 = LINE_BYTES;
 /// Bytes of a host's name.
 pub(crate) const HOST_NAME_BYTES: u64 = NAME_WORDS as u64 * 8;
-/// Hosts of whose links a segment has room: those with lower numbers.
-pub const LINK_HOSTS_MAX: u16 = 32;
+/// Hosts of whose links a segment has room: the first ones of which there are links.
+pub const LINK_HOSTS_MAX: u64 = 32;
 /// Words of a link of two hosts: latency, gap, and 1 KiB.
 pub const LINK_WORDS: usize = 3;
 /// Bytes of an entry of the world table, in either direction.
@@ -269,7 +269,8 @@ impl SegmentPlan {
         self.links() + self.links_bytes() + u64::from(slot) * LINE_BYTES
     }
 
-    /// Where the links of the hosts begin: a word with the number of this host, plus one, then the words of each pair.
+    /// Where the links of the hosts begin: a word with the number of this host, plus one, those of the hosts with links, then the
+    /// words of each pair.
     pub fn links(&self) -> u64 {
         let names = (u64::from(self.hosts) * HOST_NAME_BYTES).next_multiple_of(PAGE_BYTES);
         self.host_name(0) + names
@@ -277,8 +278,8 @@ impl SegmentPlan {
 
     /// Bytes of that: none if the first world is on this host alone.
     pub fn links_bytes(&self) -> u64 {
-        let hosts = u64::from(LINK_HOSTS_MAX);
-        let words = 1 + hosts * (hosts - 1) / 2 * LINK_WORDS as u64;
+        let hosts = LINK_HOSTS_MAX;
+        let words = 1 + hosts + hosts * (hosts - 1) / 2 * LINK_WORDS as u64;
         if self.spans_hosts() { (words * 8).next_multiple_of(PAGE_BYTES) } else { 0 }
     }
 

@@ -33,6 +33,7 @@ impl Segment {
     /// Writes the link between two hosts; for the segment's maker alone, before a process attaches. Nothing happens for
     /// hosts for which there is no room.
     pub fn set_link(&self, one: u16, other: u16, words: [u64; LINK_WORDS]) {
+        [one, other].into_iter().for_each(|number| self.add_linked_host(number));
         if let Some(places) = self.link_places(one, other) {
             let all = places.into_iter().zip(words);
             all.for_each(|(place, word)| self.long(place).store(word, Ordering::Release));
@@ -40,11 +41,40 @@ impl Segment {
     }
 
     fn link_places(&self, one: u16, other: u16) -> Option<[u64; LINK_WORDS]> {
-        let (low, high) = (u64::from(one.min(other)), u64::from(one.max(other)));
-        let has_room = self.plan().spans_hosts() && high < u64::from(LINK_HOSTS_MAX) && low < high;
-        let pair = has_room.then(|| high * (high - 1) / 2 + low)?;
-        let first = self.plan().links() + 8 + pair * LINK_WORDS as u64 * 8;
+        let (one, other) = (self.linked_host(one)?, self.linked_host(other)?);
+        let (low, high) = (one.min(other), one.max(other));
+        let pair = (low < high).then(|| high * (high - 1) / 2 + low)?;
+        let first = self.linked_hosts() + (LINK_HOSTS_MAX + pair * LINK_WORDS as u64) * 8;
         Some(std::array::from_fn(|word| first + word as u64 * 8))
+    }
+
+    /// The place of a host among those with links.
+    fn linked_host(&self, number: u16) -> Option<u64> {
+        let is_it = |place: &u64| self.linked_number(*place) == u64::from(number) + 1;
+        self.link_host_places().find(is_it)
+    }
+
+    /// Gives a host a place among those with links, if there is one.
+    fn add_linked_host(&self, number: u16) {
+        let free = self.link_host_places().find(|place| self.linked_number(*place) == 0);
+        if let (None, Some(place)) = (self.linked_host(number), free) {
+            let word = self.long(self.linked_hosts() + place * 8);
+            word.store(u64::from(number) + 1, Ordering::Release);
+        }
+    }
+
+    fn link_host_places(&self) -> std::ops::Range<u64> {
+        0..if self.plan().spans_hosts() { LINK_HOSTS_MAX } else { 0 }
+    }
+
+    /// The number of the host at a place, plus one.
+    fn linked_number(&self, place: u64) -> u64 {
+        self.long(self.linked_hosts() + place * 8).load(Ordering::Acquire)
+    }
+
+    /// Where the numbers of the hosts with links begin.
+    fn linked_hosts(&self) -> u64 {
+        self.plan().links() + 8
     }
 }
 
@@ -59,16 +89,18 @@ mod tests {
         let segment = Segment::local(&SegmentPlan { ranks: 4, ..plan.clone() });
         assert_eq!((segment.own_host_number(), segment.link(0, 1)), (None, [0; 3]));
         segment.set_own_host_number(0);
-        for high in 1..LINK_HOSTS_MAX {
-            (0..high).for_each(|low| segment.set_link(low, high, [1, low.into(), high.into()]));
+        // The job may be on any hosts of a large machine.
+        let hosts = 100..100 + LINK_HOSTS_MAX as u16;
+        for high in hosts.clone() {
+            (100..high).for_each(|low| segment.set_link(low, high, [1, low.into(), high.into()]));
         }
-        for none in [(3, 3), (0, LINK_HOSTS_MAX), (u16::MAX, 1)] {
+        for none in [(103, 103), (100, hosts.end), (u16::MAX, 101)] {
             segment.set_link(none.0, none.1, [9; 3]);
             assert_eq!(segment.link(none.0, none.1), [0; 3]);
         }
-        for high in 1..LINK_HOSTS_MAX {
+        for high in hosts {
             let is_right = |low: u16| segment.link(high, low) == [1, low.into(), high.into()];
-            assert!((0..high).all(is_right), "{high}");
+            assert!((100..high).all(is_right), "{high}");
         }
         assert_eq!(segment.own_host_number(), Some(0));
         let plan = segment.plan();
