@@ -47,6 +47,27 @@ const STARTED: &str = "crates/collectives/src/derive/hosts/started.rs";
 
 const MUTANTS: &[Mutant] = &[
     Mutant {
+        breaks: "an excluded host ends at once (its driver does not look)",
+        file: LEASE,
+        line: "return (!self.is_end_told).then_some(Duration::ZERO);",
+        changed: "return None;",
+        test: "protocols units: an_excluded_host_ends_at_once",
+    },
+    Mutant {
+        breaks: "every host learns all words (newcomers get a host's first addresses)",
+        file: ARBITER,
+        line: "known.entry.addresses.clone_from(&addresses);",
+        changed: "let _ = &known;",
+        test: "hosts::hosts_with_all_faults",
+    },
+    Mutant {
+        breaks: "a lost host is gone in time (nobody looks when no host is left)",
+        file: DETECTOR,
+        line: "Some(self.looks.due(self.timing).min(judged(self.timing.gone_after())))",
+        changed: "Some(judged(self.timing.gone_after()))",
+        test: "hosts::cut_hosts_are_lost_in_time",
+    },
+    Mutant {
         breaks: "one owner per name (names are free when a host is lost)",
         file: NAMES,
         line: "self.lost.insert(host);",

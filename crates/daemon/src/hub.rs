@@ -49,6 +49,9 @@ mod messages;
 /// ask by themselves.
 const NUMBERS_INTERVAL: Duration = Duration::from_secs(1);
 
+/// The time between two looks at the addresses of this host.
+const ADDRESSES_INTERVAL: Duration = Duration::from_secs(1);
+
 /// Something for the jobs.
 #[derive(Debug)]
 pub(crate) enum Incoming {
@@ -82,6 +85,8 @@ pub(crate) struct Port {
     pub(crate) pair: KeyPair,
     /// The addresses of this host.
     pub(crate) addresses: Vec<IpAddr>,
+    /// The networks whose addresses come first.
+    pub(crate) networks: Vec<IpNet>,
     /// The clock.
     pub(crate) clock: BootClock,
 }
@@ -150,6 +155,10 @@ pub(crate) struct Hub {
     holds: bool,
     /// When to look at segments that may need numbers for groups.
     pub(crate) numbers_at: Duration,
+    networks: Vec<IpNet>,
+    /// The addresses of this host at the last look, and when to look again.
+    addresses: Vec<IpAddr>,
+    addresses_at: Duration,
     /// When each host was last heard that exchanges heartbeats with this one.
     last_heard: BTreeMap<HostNumber, Duration>,
     is_arbiter_down: bool,
@@ -170,13 +179,8 @@ impl Port {
         let (listener, datagrams) = Listener::open(&mut reactor, range)?;
         let pair = KeyPair::generate().map_err(io::Error::other)?;
         let (addresses, clock) = (addresses::here(networks), BootClock::start());
-        Ok(Self { reactor, listener, datagrams, pair, addresses, clock })
-    }
-
-    /// The addresses of this daemon.
-    pub(crate) fn socket_addresses(&self) -> Vec<SocketAddr> {
-        let port = self.listener.port();
-        self.addresses.iter().map(|address| SocketAddr::new(*address, port)).collect()
+        let networks = networks.to_vec();
+        Ok(Self { reactor, listener, datagrams, pair, addresses, networks, clock })
     }
 
     /// The entry of this host in a host table.
@@ -187,8 +191,14 @@ impl Port {
         name: String,
     ) -> HostEntry {
         let key = self.pair.hash().0;
-        HostEntry { host, incarnation, name, key, addresses: self.socket_addresses() }
+        let addresses = with_port(&self.addresses, self.listener.port());
+        HostEntry { host, incarnation, name, key, addresses }
     }
+}
+
+/// The addresses of a daemon that listens on a port.
+fn with_port(addresses: &[IpAddr], port: u16) -> Vec<SocketAddr> {
+    addresses.iter().map(|address| SocketAddr::new(*address, port)).collect()
 }
 
 impl Hub {
@@ -197,7 +207,7 @@ impl Hub {
     /// # Errors
     /// The kernel's error.
     pub(crate) fn new(port: Port, station: Station) -> io::Result<Self> {
-        let Port { mut reactor, listener, datagrams, pair, addresses, clock } = port;
+        let Port { mut reactor, listener, datagrams, pair, addresses, networks, clock } = port;
         let now = clock.now();
         let timing = HostTiming::new(station.options.host_timeout());
         let own = station.own.host;
@@ -253,6 +263,9 @@ impl Hub {
             is_drained: true,
             holds: false,
             numbers_at: now,
+            addresses: addresses::here(&networks),
+            networks,
+            addresses_at: now + ADDRESSES_INTERVAL,
             last_heard: BTreeMap::new(),
             is_arbiter_down: false,
             has_arbiter_ended: false,
@@ -335,6 +348,7 @@ impl Hub {
             self.wake_at,
             holding,
             numbers,
+            Some(self.addresses_at),
         ]
         .into_iter()
         .flatten()
@@ -397,7 +411,26 @@ impl Hub {
             self.numbers_at = now + NUMBERS_INTERVAL;
             self.ask_numbers();
         }
+        if now >= self.addresses_at {
+            self.addresses_at = now + ADDRESSES_INTERVAL;
+            self.look_at_addresses();
+        }
         self.settle();
+    }
+
+    /// Tells all hosts if this one has other addresses: it may be in another network now. One without any waits for some.
+    fn look_at_addresses(&mut self) {
+        let addresses = addresses::here(&self.networks);
+        let has_none = addresses.iter().all(IpAddr::is_loopback);
+        if self.holds || has_none || addresses == self.addresses {
+            return;
+        }
+        self.addresses.clone_from(&addresses);
+        let HostEntry { host, incarnation, .. } = self.station.own;
+        let entry = with_port(&addresses, self.listener.port());
+        self.station.own.addresses.clone_from(&entry);
+        self.trunks.set_own_addresses(addresses);
+        self.tell(WordContent::HostMoved { host, incarnation, addresses: entry });
     }
 
     /// Asks for a word.

@@ -155,7 +155,12 @@ fn announce(streams: Option<(OwnedFd, OwnedFd)>) -> Announced {
     let thread = std::thread::spawn(move || {
         let mut port = Port::open(None, &[]).unwrap();
         port.addresses = vec![IpAddr::V4(Ipv4Addr::LOCALHOST)];
-        announced.send((port.pair.hash(), port.socket_addresses()[0])).unwrap();
+        announced
+            .send((
+                port.pair.hash(),
+                port.entry(HostNumber(0), HostIncarnation(0), String::new()).addresses[0],
+            ))
+            .unwrap();
         let Ok(station) = places.recv() else { return };
         let mut hub = Hub::new(port, station).unwrap();
         if let Some((input, output)) = streams {

@@ -176,6 +176,18 @@ impl Trunks {
         self.links.insert(host, link);
     }
 
+    /// A host has other addresses.
+    pub(crate) fn host_moved(&mut self, host: HostNumber, addresses: Vec<SocketAddr>) {
+        if let Some(link) = self.links.get_mut(&host) {
+            link.moved(&self.own_addresses, addresses);
+        }
+    }
+
+    /// This host has other addresses, from which others are reached.
+    pub(crate) fn set_own_addresses(&mut self, addresses: Vec<IpAddr>) {
+        self.own_addresses = addresses;
+    }
+
     /// Ends everything with a host that belongs to the machine no more.
     pub(crate) fn remove_host(&mut self, reactor: &Reactor, host: HostNumber) {
         self.links.remove(&host);

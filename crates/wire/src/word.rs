@@ -21,6 +21,15 @@ pub struct Word {
 pub enum WordContent {
     /// A host belongs to the machine from now on.
     HostJoined(HostEntry),
+    /// This host has other addresses from now on.
+    HostMoved {
+        /// The host.
+        host: HostNumber,
+        /// Its incarnation.
+        incarnation: HostIncarnation,
+        /// The addresses at which its daemon listens, best first.
+        addresses: Vec<core::net::SocketAddr>,
+    },
     /// Calls that need this host's processes fail from now on. The host may still run.
     HostLost {
         /// The host.

@@ -172,6 +172,13 @@ impl Hub {
         use landeck_protocols::hosts::{FarState, FarSubject, FollowerOutput};
         match output {
             FollowerOutput::Joined(entry) => self.joined(&entry),
+            FollowerOutput::Moved { host, addresses } => {
+                if host == self.own() {
+                    return;
+                }
+                self.trunks.host_moved(host, addresses);
+                self.lanes.add_host(host, self.trunks.addresses(host).len());
+            }
             FollowerOutput::Far(change) => {
                 self.parts.write(&change);
                 if let FarSubject::Host(host, _) = change.subject {

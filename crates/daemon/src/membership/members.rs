@@ -129,6 +129,9 @@ impl Members {
             WordContent::ProcessReturned { process, .. } => {
                 arbiter.process_returned(from, incarnation, process)
             }
+            WordContent::HostMoved { host, addresses, .. } if host == from => {
+                arbiter.host_moved(from, incarnation, addresses)
+            }
             WordContent::JobEnds { job, code, cause } => arbiter.end_job(job, code, cause),
             WordContent::JobOver { job } if from == own => arbiter.job_done(job),
             WordContent::HostLost { host, incarnation, silent_ms } if from == own => {
@@ -138,6 +141,7 @@ impl Members {
                 arbiter.host_gone(host, incarnation)
             }
             WordContent::HostJoined(_)
+            | WordContent::HostMoved { .. }
             | WordContent::HostLost { .. }
             | WordContent::HostGone { .. }
             | WordContent::JobOver { .. } => Vec::new(),
@@ -282,6 +286,7 @@ fn follows(content: &WordContent, output: &FollowerOutput) -> bool {
     use landeck_protocols::hosts::{FarChange, FarState, FarSubject};
     match (content, output) {
         (WordContent::HostJoined(entry), FollowerOutput::Joined(joined)) => entry == joined,
+        (WordContent::HostMoved { host, .. }, FollowerOutput::Moved { host: of, .. }) => host == of,
         (WordContent::JobEnds { job, .. }, FollowerOutput::JobEnds { job: ended, .. })
         | (WordContent::JobOver { job }, FollowerOutput::JobOver { job: ended }) => job == ended,
         (

@@ -187,6 +187,13 @@ impl Link {
         }
     }
 
+    /// The host has these addresses, and no others.
+    pub(crate) fn moved(&mut self, own: &[IpAddr], addresses: Vec<SocketAddr>) {
+        self.addresses = in_order(own, &addresses);
+        self.next_address = 0;
+        self.entry.addresses = addresses;
+    }
+
     /// The address to try next. `None` if there is none at all.
     pub(crate) fn next_address(&self) -> Option<SocketAddr> {
         self.addresses.get(self.next_address).copied()

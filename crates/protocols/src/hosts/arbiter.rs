@@ -9,6 +9,7 @@
 //! that was said before.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
 
 use landeck_wire::word::{HostEntry, ProcessEnd, Word, WordContent};
 use landeck_wire::{HostIncarnation, HostNumber, JobId, ProcessId, SegmentId};
@@ -328,6 +329,24 @@ impl Arbiter {
     fn job_of(&self, process: ProcessId, host: (HostNumber, HostIncarnation)) -> Option<JobId> {
         let part = self.segments.get(&process.segment)?;
         ((part.host, part.incarnation) == host).then_some(part.job)
+    }
+
+    /// Takes the report of a host that its daemon listens at other addresses.
+    pub fn host_moved(
+        &mut self,
+        host: HostNumber,
+        incarnation: HostIncarnation,
+        addresses: Vec<SocketAddr>,
+    ) -> Vec<ArbiterOutput> {
+        if !self.is_living(host, incarnation) {
+            return vec![ArbiterOutput::Exclude { to: host, incarnation }];
+        }
+        let Some(known) = self.hosts.get_mut(&host) else { return Vec::new() };
+        if known.entry.addresses == addresses {
+            return Vec::new();
+        }
+        known.entry.addresses.clone_from(&addresses);
+        self.give(WordContent::HostMoved { host, incarnation, addresses })
     }
 
     /// Takes the verdict of a host's detector that it is lost.

@@ -4,6 +4,7 @@
 //! returns what follows: only an applied word changes a far record.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use landeck_wire::word::{HostEntry, ProcessEnd, Word, WordContent};
 use landeck_wire::{HostIncarnation, HostNumber, JobId, ProcessId};
@@ -61,6 +62,13 @@ pub struct FarChange {
 pub enum FollowerOutput {
     /// A host has joined.
     Joined(HostEntry),
+    /// A living host has other addresses.
+    Moved {
+        /// The host.
+        host: HostNumber,
+        /// The addresses, best first.
+        addresses: Vec<SocketAddr>,
+    },
     /// Write this into the far records of this host's segments.
     Far(FarChange),
     /// A job ends.
@@ -201,6 +209,12 @@ impl WordFollower {
                 let record = HostRecord { entry: entry.clone(), standing: HostStanding::Living };
                 self.hosts.insert(entry.host, record);
                 Some(FollowerOutput::Joined(entry))
+            }
+            WordContent::HostMoved { host, incarnation, addresses } => {
+                let is_it = |record: &&mut HostRecord| record.entry.incarnation == incarnation;
+                let record = self.hosts.get_mut(&host).filter(is_it)?;
+                record.entry.addresses.clone_from(&addresses);
+                Some(FollowerOutput::Moved { host, addresses })
             }
             WordContent::HostLost { host, incarnation, silent_ms } => {
                 self.set_standing(host, incarnation, HostStanding::Lost)?;

@@ -130,6 +130,10 @@ impl HostChecks {
                     format!("job {job} is called over, and has the parts {parts:?}")
                 })
             }
+            WordContent::HostMoved { incarnation, .. } => {
+                let is_over = self.over.contains(incarnation);
+                ensure(!is_over, name, || format!("lost incarnation {incarnation} moves"))
+            }
             WordContent::HostJoined(_) | WordContent::HostGone { .. } => Ok(()),
         }
     }
@@ -329,6 +333,7 @@ fn consequence(word: &Word) -> FollowerOutput {
     let far = |subject, state| FollowerOutput::Far(FarChange { subject, state });
     match word.content.clone() {
         WordContent::HostJoined(entry) => FollowerOutput::Joined(entry),
+        WordContent::HostMoved { host, addresses, .. } => FollowerOutput::Moved { host, addresses },
         WordContent::HostLost { host, incarnation, silent_ms } => {
             far(FarSubject::Host(host, incarnation), FarState::Lost { silent_ms })
         }

@@ -1,6 +1,7 @@
 //! A run of several hosts: the arbiter with its detectors, and a lease and a copy of the words on each other host.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use landeck_protocols::hosts::{
@@ -76,6 +77,7 @@ enum Up {
     Hello(HostEntry, u128),
     Ended(HostIncarnation, ProcessId, ProcessEnd),
     Returned(HostIncarnation, ProcessId),
+    Moved(HostIncarnation, SocketAddr),
     Resend(HostIncarnation),
     Numbers(HostIncarnation, JobId, u64),
     EndJob(JobId, u8),
@@ -639,6 +641,9 @@ impl World {
             }
             Up::Returned(incarnation, process) => {
                 self.arbiter.process_returned(host, incarnation, process)
+            }
+            Up::Moved(incarnation, address) => {
+                self.arbiter.host_moved(host, incarnation, vec![address])
             }
             Up::Resend(incarnation) => self.arbiter.trunk_renewed(host, incarnation),
             Up::EndJob(job, code) => {

@@ -1,5 +1,6 @@
 //! The life of simulated hosts: processes that end, faults, and daemons that start anew.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use landeck_wire::word::ProcessEnd;
@@ -62,6 +63,13 @@ impl World {
         let own = HostIncarnation(current.incarnation);
         let report = current.next_report(own, turn);
         current.reports.push(report.clone());
+        let moved = (turn == 0).then(|| {
+            let moved = Up::Moved(own, SocketAddr::from(([10, 0, 0, 1], current.slots as u16)));
+            // The daemon tells where it is now.
+            current.reports.retain(|report| !matches!(report, Up::Moved(..)));
+            current.reports.push(moved.clone());
+            moved
+        });
         let job = JobId(current.job);
         let request = ask.then(|| {
             current.request += 1;
@@ -70,6 +78,7 @@ impl World {
             current.request
         });
         self.send_up(node, report);
+        moved.into_iter().for_each(|moved| self.send_up(node, moved));
         if let Some(request) = request {
             self.send_up(node, Up::Numbers(own, job, request));
         }
