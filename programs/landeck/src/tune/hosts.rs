@@ -122,7 +122,7 @@ fn links_text(segment: &Segment, ranks: u32) -> String {
     if numbers.len() < 2 {
         return "All processes are on one host, which has no links.\n".to_owned();
     }
-    if numbers.iter().any(|number| *number >= LINK_HOSTS_MAX) {
+    if numbers.len() as u64 > LINK_HOSTS_MAX {
         return format!(
             "More than {LINK_HOSTS_MAX} hosts: no link is measured, and a common network is assumed.\n"
         );

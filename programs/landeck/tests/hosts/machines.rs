@@ -412,3 +412,23 @@ fn a_killed_daemon_is_started_again_and_its_host_comes_back() {
     cluster.assert_nothing_left_on(1);
     cluster.stop_lab();
 }
+
+#[test]
+fn a_host_may_get_another_address() {
+    let Some(cluster) = lab("a_host_may_get_another_address", 2, &["n2"]) else { return };
+    let running = cluster.start_waiting(0, "moves", &cluster.all_of(2));
+    let before = cluster.shell(1, "ip -4 -o addr show eth0");
+    let address = before.split_ascii_whitespace().skip_while(|word| *word != "inet").nth(1);
+    let (_, prefix) = address.and_then(|address| address.split_once('/')).unwrap();
+    let change = format!("ip addr flush dev eth0; ip addr add 10.77.1.200/{prefix} dev eth0");
+    cluster.shell(1, &change);
+    wait_until("all hosts know it", || {
+        let log = run(&mut cluster.landeck(&["vm", "log"])).out;
+        log.contains("HostMoved") && log.contains("10.77.1.200")
+    });
+    assert_eq!(cluster.state_of("n2").0, "up");
+    (0..2).for_each(|host| drop(cluster.shell(host, "touch /tmp/go")));
+    running.end().assert(0, &[]);
+    assert_eq!(cluster.where_on(1, &["-n", &cluster.all_of(2)]).len(), 2 * cluster.cores());
+    cluster.stop_lab();
+}
