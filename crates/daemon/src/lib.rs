@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ipnet::IpNet;
+use landeck_host::detached::{self, Side};
 use landeck_host::say;
 use landeck_host::signals::CaughtSignals;
 use landeck_joining::inherited;
@@ -43,7 +44,6 @@ use crate::daemon_message::DaemonMessage;
 use crate::facts::HostFacts;
 use crate::hub::{Hub, Port, Station};
 use crate::job::jobs::{CALLERS, Jobs};
-use crate::machine::detached::{self, Side};
 use crate::machine::standing::Standing;
 pub use crate::process_socket::process_socket_name;
 
@@ -175,8 +175,8 @@ pub fn run(role: DaemonRole) -> ExitCode {
     };
     if stays {
         match detached::fork() {
-            Ok(Side::Daemon) => {}
-            Ok(Side::Starter(code)) => return code,
+            Ok(Side::Detached) => {}
+            Ok(Side::Starter(code)) => return ExitCode::from(code),
             Err(error) => {
                 say::complain(format_args!("landeckd cannot leave its terminal: {error}"));
                 return ExitCode::FAILURE;

@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use landeck_host::say;
+use landeck_host::{detached, say};
 use landeck_launch::machine::{MachineAnswer, MachineName, MachineQuestion};
 use landeck_wire::word::Word;
 use landeck_wire::{HostNumber, JobId};
 
 use crate::context::Context;
 use crate::machine::callers::{Callers, CallersEvent};
-use crate::machine::detached;
 use crate::machine::founder::Founder;
 use crate::machine_message::MachineMessage;
 use crate::observers::log;
@@ -106,7 +105,7 @@ impl Standing {
             founder.host_up(context, host);
         }
         if !std::mem::replace(&mut self.is_ready, true)
-            && let Err(error) = detached::is_ready()
+            && let Err(error) = detached::is_ready(None)
         {
             say::complain(format_args!("landeckd cannot leave its terminal: {error}"));
         }

@@ -1,0 +1,138 @@
+//! Programs that go on when the command that has started them ends: the daemons of a machine, and launchers of detached
+//! jobs.
+//!
+//! The process that was started forks the program and waits until that is ready or has failed. Meanwhile it passes on the
+//! program's complaints, and the program ends if this process does. A program that is ready has no terminal and no session
+//! of a login.
+
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal, setsid};
+
+use crate::fork::fork_child;
+use crate::process;
+
+/// The last byte of a program that is ready.
+const READY: u8 = 0;
+
+/// The two sides of a fork.
+#[derive(Debug)]
+pub enum Side {
+    /// The program, without a terminal. Its standard error goes to the process that was started.
+    Detached,
+    /// The process that was started. Its program is ready, and the exit code is 0; or it has ended with this code.
+    Starter(u8),
+}
+
+/// Forks the program. In the process that was started, this returns when the program is ready or has ended. Both need
+/// one thread.
+///
+/// # Errors
+/// The kernel's error; this process has several threads.
+pub fn fork() -> io::Result<Side> {
+    let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
+    let starter = getpid();
+    let mask = process::block_all_signals()?;
+    let forked = fork_child();
+    process::restore_signals(&mask);
+    match forked.map_err(io::Error::other)? {
+        None => {
+            drop(reader);
+            setsid()?;
+            rustix::stdio::dup2_stderr(&writer)?;
+            set_parent_process_death_signal(Some(Signal::TERM))?;
+            match getppid() == Some(starter) {
+                true => Ok(Side::Detached),
+                false => Err(io::Error::other("the command has ended")),
+            }
+        }
+        Some(pid) => {
+            drop(writer);
+            match pass_on(&reader) {
+                true => Ok(Side::Starter(0)),
+                false => Ok(Side::Starter(exit_code(process::wait_for_end(pid)?))),
+            }
+        }
+    }
+}
+
+/// Says that the program is ready, and leaves the standard streams: there is no input, and output goes to this file, or
+/// nowhere.
+///
+/// # Errors
+/// The kernel's error.
+pub fn is_ready(output: Option<BorrowedFd<'_>>) -> io::Result<()> {
+    set_parent_process_death_signal(None)?;
+    // Nobody reads it if the command was ended.
+    let _ = io::stderr().write_all(&[READY]);
+    let nothing = nothing()?;
+    let output = output.unwrap_or(nothing.as_fd());
+    rustix::stdio::dup2_stdin(&nothing)?;
+    rustix::stdio::dup2_stdout(output)?;
+    rustix::stdio::dup2_stderr(output)?;
+    Ok(())
+}
+
+/// Leaves the standard input before the program is ready.
+///
+/// # Errors
+/// The kernel's error.
+pub fn leave_input() -> io::Result<()> {
+    Ok(rustix::stdio::dup2_stdin(nothing()?)?)
+}
+
+fn nothing() -> io::Result<OwnedFd> {
+    Ok(rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+/// Passes the complaints of the program on until it is ready, or has ended. Returns whether it is ready.
+fn pass_on(reader: &OwnedFd) -> bool {
+    let mut bytes = [0; 4096];
+    loop {
+        match rustix::io::read(reader, &mut bytes[..]) {
+            Ok(count @ 1..) => {
+                let is_ready = bytes[count - 1] == READY;
+                let text = &bytes[..count - usize::from(is_ready)];
+                // There is no other place for it.
+                let _ = io::stderr().write_all(text);
+                if is_ready {
+                    return true;
+                }
+            }
+            Err(Errno::INTR) => {}
+            Ok(0) | Err(_) => return false,
+        }
+    }
+}
+
+/// The exit code that a shell gives for this raw wait status.
+const fn exit_code(status: i32) -> u8 {
+    match status & 0x7f {
+        0 => (status >> 8) as u8,
+        signal => 128 + signal as u8,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_are_those_of_a_shell() {
+        assert_eq!([0, 7 << 8, 127 << 8, 15, 9 | 0x80].map(exit_code), [0, 7, 127, 143, 137]);
+    }
+
+    #[test]
+    fn words_are_passed_on_until_the_program_is_ready_or_has_ended() {
+        for (text, is_ready) in [(&b"\0"[..], true), (b"a line\n\0", true), (b"", false)] {
+            let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+            rustix::io::write(&writer, text).unwrap();
+            drop(writer);
+            assert_eq!(pass_on(&reader), is_ready);
+        }
+    }
+}
