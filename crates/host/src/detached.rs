@@ -6,7 +6,7 @@
 //! of a login.
 
 use std::io::{self, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -16,8 +16,8 @@ use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal, 
 use crate::fork::fork_child;
 use crate::process;
 
-/// The last byte of a program that is ready.
-const READY: u8 = 0;
+/// The byte around the answer of a program that is ready. It stands in no complaint.
+const MARK: u8 = 0;
 
 /// The two sides of a fork.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ pub fn fork() -> io::Result<Side> {
         }
         Some(pid) => {
             drop(writer);
-            match pass_on(&reader) {
+            match pass_on(&reader, &mut io::stderr(), &mut io::stdout()) {
                 true => Ok(Side::Starter(0)),
                 false => Ok(Side::Starter(exit_code(process::wait_for_end(pid)?))),
             }
@@ -60,51 +60,53 @@ pub fn fork() -> io::Result<Side> {
     }
 }
 
-/// Says that the program is ready, and leaves the standard streams: there is no input, and output goes to this file, or
-/// nowhere.
+/// Says that the program is ready, with an answer for the standard output of the process that was started. Leaves the
+/// standard streams: there is no input, and output goes to this file, or nowhere.
 ///
 /// # Errors
 /// The kernel's error.
-pub fn is_ready(output: Option<BorrowedFd<'_>>) -> io::Result<()> {
+pub fn is_ready(answer: &str, output: Option<BorrowedFd<'_>>) -> io::Result<()> {
     set_parent_process_death_signal(None)?;
     // Nobody reads it if the command was ended.
-    let _ = io::stderr().write_all(&[READY]);
-    let nothing = nothing()?;
-    let output = output.unwrap_or(nothing.as_fd());
-    rustix::stdio::dup2_stdin(&nothing)?;
-    rustix::stdio::dup2_stdout(output)?;
-    rustix::stdio::dup2_stderr(output)?;
-    Ok(())
+    let _ = io::stderr().write_all(&[&[MARK], answer.as_bytes(), &[MARK]].concat());
+    leave_input_and_output()?;
+    if let Some(output) = output {
+        rustix::stdio::dup2_stdout(output)?;
+    }
+    Ok(rustix::stdio::dup2_stderr(io::stdout())?)
 }
 
-/// Leaves the standard input before the program is ready.
+/// Leaves the standard input and output before the program is ready. The processes that it starts hold neither then.
 ///
 /// # Errors
 /// The kernel's error.
-pub fn leave_input() -> io::Result<()> {
-    Ok(rustix::stdio::dup2_stdin(nothing()?)?)
+pub fn leave_input_and_output() -> io::Result<()> {
+    let nothing = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::stdio::dup2_stdin(&nothing)?;
+    Ok(rustix::stdio::dup2_stdout(&nothing)?)
 }
 
-fn nothing() -> io::Result<OwnedFd> {
-    Ok(rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?)
-}
-
-/// Passes the complaints of the program on until it is ready, or has ended. Returns whether it is ready.
-fn pass_on(reader: &OwnedFd) -> bool {
+/// Passes on what the program says until it is ready, or has ended: complaints, and then its answer. Returns whether it
+/// is ready.
+fn pass_on(reader: &OwnedFd, complaints: &mut impl Write, answers: &mut impl Write) -> bool {
     let mut bytes = [0; 4096];
+    let mut answers_now = false;
     loop {
-        match rustix::io::read(reader, &mut bytes[..]) {
-            Ok(count @ 1..) => {
-                let is_ready = bytes[count - 1] == READY;
-                let text = &bytes[..count - usize::from(is_ready)];
-                // There is no other place for it.
-                let _ = io::stderr().write_all(text);
-                if is_ready {
-                    return true;
-                }
+        let count = match rustix::io::read(reader, &mut bytes[..]) {
+            Ok(0) => return false,
+            Ok(count) => count,
+            Err(Errno::INTR) => continue,
+            Err(_) => return false,
+        };
+        for (at, part) in bytes[..count].split(|&byte| byte == MARK).enumerate() {
+            if at > 0 && std::mem::replace(&mut answers_now, true) {
+                return true;
             }
-            Err(Errno::INTR) => {}
-            Ok(0) | Err(_) => return false,
+            // There is no other place for it.
+            let _ = match answers_now {
+                true => answers.write_all(part),
+                false => complaints.write_all(part),
+            };
         }
     }
 }
@@ -128,11 +130,20 @@ mod tests {
 
     #[test]
     fn words_are_passed_on_until_the_program_is_ready_or_has_ended() {
-        for (text, is_ready) in [(&b"\0"[..], true), (b"a line\n\0", true), (b"", false)] {
+        for (text, wanted) in [
+            (&b"\0\0"[..], (true, "", "")),
+            (b"a line\n\0an answer\n\0later", (true, "a line\n", "an answer\n")),
+            (b"a line\n", (false, "a line\n", "")),
+            (b"", (false, "", "")),
+        ] {
             let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).unwrap();
             rustix::io::write(&writer, text).unwrap();
             drop(writer);
-            assert_eq!(pass_on(&reader), is_ready);
+            let (mut complaints, mut answers) = (Vec::new(), Vec::new());
+            let is_ready = pass_on(&reader, &mut complaints, &mut answers);
+            let [complaints, answers] =
+                [complaints, answers].map(|text| String::from_utf8(text).unwrap());
+            assert_eq!((is_ready, complaints.as_str(), answers.as_str()), wanted);
         }
     }
 }

@@ -71,7 +71,7 @@ impl Launch {
             if let Side::Starter(code) = detached::fork().map_err(&fail)? {
                 return Ok(code);
             }
-            detached::leave_input().map_err(fail)?;
+            detached::leave_input_and_output().map_err(fail)?;
         }
         match &self.machine {
             Some(wish) => self.run_in_machine(wish),
@@ -557,11 +557,8 @@ impl<'a> Job<'a> {
         let name = JobName::new(&self.launch.job_name()).to_string();
         let job = self.job.map(|job| job.to_string()).unwrap_or_default();
         let text = begun_text(&name, &job, places.unwrap_or(file.path()));
-        if let Err(error) = say(&text) {
-            complain(format_args!("landeck: {error}"));
-        }
         self.output.leave_starter();
-        detached::is_ready(Some(file.as_fd())).map_err(system("leave its terminal"))
+        detached::is_ready(&text, Some(file.as_fd())).map_err(system("leave its terminal"))
     }
 
     /// Starts the thread that serves groups, if there is to be one: a launcher that has started a process lets guests

@@ -105,7 +105,7 @@ impl Standing {
             founder.host_up(context, host);
         }
         if !std::mem::replace(&mut self.is_ready, true)
-            && let Err(error) = detached::is_ready(None)
+            && let Err(error) = detached::is_ready("", None)
         {
             say::complain(format_args!("landeckd cannot leave its terminal: {error}"));
         }
