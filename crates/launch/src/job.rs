@@ -548,6 +548,14 @@ impl<'a> Job<'a> {
         }
     }
 
+    /// The first host of a job that this host does not see: it has no part here, and no machine that stays.
+    fn only_elsewhere(&self) -> Option<&str> {
+        let is_here =
+            |host: &HostState| [HostNumber::NONE, HostNumber::ARBITER].contains(&host.number);
+        let is_seen = self.launch.machine.is_some() || self.hosts.iter().any(is_here);
+        self.record.as_ref().filter(|_| !is_seen).map(|record| record.host(0))
+    }
+
     /// Lets the process that was started go, when all processes of a detached job run.
     fn leave_starter(&mut self) -> Result<(), LaunchError> {
         let has_begun = self.record.as_ref().is_some_and(Record::has_begun);
@@ -556,7 +564,7 @@ impl<'a> Job<'a> {
         let places = self.launch.output_directory.as_ref().and(file.path().parent());
         let name = JobName::new(&self.launch.job_name()).to_string();
         let job = self.job.map(|job| job.to_string()).unwrap_or_default();
-        let text = begun_text(&name, &job, places.unwrap_or(file.path()));
+        let text = begun_text(&name, &job, places.unwrap_or(file.path()), self.only_elsewhere());
         self.output.leave_starter();
         detached::is_ready(&text, Some(file.as_fd())).map_err(system("leave its terminal"))
     }
@@ -811,15 +819,18 @@ fn own_output(processes: usize, file: Option<&DetachedFile>) -> io::Result<JobOu
     })
 }
 
-/// The message that a detached job has begun.
-fn begun_text(name: &str, job: &str, output: &Path) -> String {
+/// The message that a detached job has begun. `elsewhere` is the host that sees it, if this one does not.
+fn begun_text(name: &str, job: &str, output: &Path, elsewhere: Option<&str>) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
     let word = if name.chars().all(is_plain) { name } else { job };
+    let (pid, output) = (std::process::id(), output.display());
+    let (place, end) = match elsewhere {
+        Some(host) => (format!(" on {host}"), format!("kill {pid}")),
+        None => (String::new(), format!("landeck end {word}")),
+    };
     format!(
-        "{name} ({job}) has begun, launcher pid {}. Output: {}\n\
-         See it by: landeck ps {word}. End it by: landeck end {word}\n",
-        std::process::id(),
-        output.display()
+        "{name} ({job}) has begun, launcher pid {pid}. Output: {output}\n\
+         See it by: landeck ps {word}{place}. End it by: {end}\n"
     )
 }
 
@@ -834,6 +845,19 @@ fn random_number() -> Result<u64, LaunchError> {
 mod tests {
     use super::*;
     use crate::request::ProgramRequest;
+
+    #[test]
+    fn a_detached_job_tells_the_words_that_reach_it() {
+        let text = |name, elsewhere| begun_text(name, "00ff", Path::new("/o"), elsewhere);
+        let pid = std::process::id();
+        let first = |name| format!("{name} (00ff) has begun, launcher pid {pid}. Output: /o\n");
+        let lines = "See it by: landeck ps heat. End it by: landeck end heat\n";
+        assert_eq!(text("heat", None), first("heat") + lines);
+        let lines = "See it by: landeck ps 00ff. End it by: landeck end 00ff\n";
+        assert_eq!(text("a b", None), first("a b") + lines);
+        let lines = format!("See it by: landeck ps heat on n2. End it by: kill {pid}\n");
+        assert_eq!(text("heat", Some("n2")), first("heat") + &lines);
+    }
 
     #[test]
     fn a_rank_that_does_not_exist_gets_no_input() {
