@@ -316,7 +316,7 @@ struct Job<'a> {
     deadline: Option<Instant>,
     question: Option<Question>,
     refused: Option<LaunchError>,
-    /// What ended the launch before any process was started.
+    /// The cause of the launch's end before any process was started.
     told: Option<Told>,
     /// The streams that nobody reads, as the hosts know.
     said_broken: [bool; 2],

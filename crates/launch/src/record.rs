@@ -30,7 +30,7 @@ pub(crate) struct Record<'a> {
     first: Option<First>,
     /// The abort of a process or guest, whatever failed before.
     aborted: Option<First>,
-    /// What told the launcher to end the job, if anything did.
+    /// The order to end the job, if one has come.
     told: Option<Told>,
     timed_out: bool,
     /// The end of something without which a part of the job cannot go on, in words.
@@ -41,7 +41,7 @@ pub(crate) struct Record<'a> {
     unheard: usize,
 }
 
-/// What told the launcher to end the job.
+/// An order to the launcher to end the job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Told {
     /// The signal that came, or that the command stands for.

@@ -286,8 +286,9 @@ own: python -u, GFORTRAN_UNBUFFERED_PRECONNECTED=y. If the output cannot be writ
 full disk, the launcher says so at once, and the processes go on.
 
 Signals: INT is passed on; two within 2 seconds kill the job. TERM and HUP end the job: TERM, the grace
-time, KILL. QUIT, USR1, USR2, WINCH, TSTP and CONT are passed on. The processes inherit the signals that
-were ignored (except PIPE) or blocked when the launcher was started; the launcher unblocks its own.";
+time, KILL; with --detach HUP means nothing. QUIT, USR1, USR2, WINCH, TSTP and CONT are passed on. The
+processes inherit the signals that were ignored (except PIPE) or blocked when the launcher was started;
+the launcher unblocks its own.";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
@@ -295,6 +296,7 @@ Examples:
   landeck run -n 1 ./master : -n 3 -x OMP_NUM_THREADS=2 ./worker
   landeck run -n 8 --tag --timeout 60 --stacks ./program
   landeck run --host a:4,b:4 ./heat 512
+  landeck run --detach -n 8 ./heat 512
 
 `landeck run --help` and landeck-run(1) describe exit codes, output and signals.";
 
@@ -418,7 +420,7 @@ struct JobArguments {
     /// A stray write to them kills the writer.
     #[arg(long, help_heading = FAILURES)]
     harden: bool,
-    /// The job's name, for `landeck ps`, `top` and `why` [default: the program's name]
+    /// The job's name, for `landeck ps`, `top`, `why` and `end` [default: the program's name]
     #[arg(long, value_name = "NAME", value_parser = job_name, help_heading = JOB)]
     name: Option<String>,
     /// Return when the job has begun, and let it go on without this terminal.

@@ -43,7 +43,7 @@ pub(crate) struct FoundJob {
 /// A job as it is seen from this host.
 pub(crate) enum JobSight {
     /// By its part here.
-    Here(ObservedJob),
+    Here(Box<ObservedJob>),
     /// By what its machine says. The daemon at this address shows more.
     Elsewhere(JobStatus, Address),
 }
@@ -68,7 +68,7 @@ impl FoundJob {
     /// Prepares to look at the job on all its hosts.
     fn onlooker(self) -> Onlooker {
         match self.sight {
-            JobSight::Here(job) => Onlooker::new(job),
+            JobSight::Here(job) => Onlooker::new(*job),
             JobSight::Elsewhere(status, address) => onlooker_from_elsewhere(status, address),
         }
     }
@@ -94,7 +94,7 @@ fn onlookers() -> Vec<Onlooker> {
 
 /// All jobs on this host, and those of machines that this host is in. A machine that does not answer has none.
 pub(crate) fn jobs() -> Vec<FoundJob> {
-    let here = |job| FoundJob { sight: JobSight::Here(job), machine: None };
+    let here = |job| FoundJob { sight: JobSight::Here(Box::new(job)), machine: None };
     let mut all: Vec<FoundJob> = observe::jobs().into_iter().map(here).collect();
     for job in machine_call::all().into_iter().flat_map(|name| jobs_of(name).unwrap_or_default()) {
         match all.iter_mut().find(|known| known.id() == job.id()) {

@@ -51,7 +51,7 @@ impl Cluster {
     /// Detaches a job of so many sleeping processes on a host. Returns its output file there.
     fn detach(&self, host: usize, name: &str, processes: &str, options: &[&str]) -> String {
         let usual = ["run", "--detach", "--name", name, "-n", processes];
-        let script = ["sh", "-c", "echo ready; exec sleep 99"];
+        let script = ["sh", "-c", "echo ready; exec sleep 299"];
         let ended = run(&mut self.landeck_on(host, &[&usual, options, &script].concat()));
         let said = &ended.assert(0, &[]).out;
         assert!(said.contains(&format!("End it by: landeck end {name}\n")), "{ended:?}");
@@ -372,7 +372,7 @@ fn a_detached_job_that_waits_begins_or_ends_with_its_command() {
     let alone = ["run", "--detach", "--exclusive", "-n", "1"];
     let refused = run(&mut cluster.landeck(&[&alone[..], &["true"]].concat()));
     refused.assert(125, &["no host of lab is free: first on n1 n2", "--wait waits"]);
-    let line = [&alone[..], &["--wait", "--name", "next", "sleep", "99"]].concat();
+    let line = [&alone[..], &["--wait", "--name", "next", "sleep", "299"]].concat();
     let waiting = start(&mut cluster.landeck_on(1, &line));
     let given_up = start(&mut cluster.landeck_on(1, &line));
     let launchers = || cluster.named(1, "landeck");
