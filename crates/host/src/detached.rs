@@ -15,6 +15,7 @@ use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal, 
 
 use crate::fork::fork_child;
 use crate::process;
+use crate::say::{complain, say};
 
 /// The byte around the answer of a program that is ready. It stands in no complaint.
 const MARK: u8 = 0;
@@ -52,10 +53,15 @@ pub fn fork() -> io::Result<Side> {
         }
         Some(pid) => {
             drop(writer);
-            match pass_on(&reader, &mut io::stderr(), &mut io::stdout()) {
-                true => Ok(Side::Starter(0)),
-                false => Ok(Side::Starter(exit_code(process::wait_for_end(pid)?))),
+            let mut answer = Vec::new();
+            if !pass_on(&reader, &mut io::stderr(), &mut answer) {
+                return Ok(Side::Starter(exit_code(process::wait_for_end(pid)?)));
             }
+            // The program is ready all the same.
+            if let Err(error) = say(&String::from_utf8_lossy(&answer)) {
+                complain(error);
+            }
+            Ok(Side::Starter(0))
         }
     }
 }
@@ -86,11 +92,10 @@ pub fn leave_input_and_output() -> io::Result<()> {
     Ok(rustix::stdio::dup2_stdout(&nothing)?)
 }
 
-/// Passes on what the program says until it is ready, or has ended: complaints, and then its answer. Returns whether it
-/// is ready.
-fn pass_on(reader: &OwnedFd, complaints: &mut impl Write, answers: &mut impl Write) -> bool {
+/// Passes complaints of the program on until it is ready, or has ended. Returns whether it is ready, with its answer.
+fn pass_on(reader: &OwnedFd, complaints: &mut impl Write, answer: &mut Vec<u8>) -> bool {
     let mut bytes = [0; 4096];
-    let mut answers_now = false;
+    let mut has_answer = false;
     loop {
         let count = match rustix::io::read(reader, &mut bytes[..]) {
             Ok(0) => return false,
@@ -99,14 +104,14 @@ fn pass_on(reader: &OwnedFd, complaints: &mut impl Write, answers: &mut impl Wri
             Err(_) => return false,
         };
         for (at, part) in bytes[..count].split(|&byte| byte == MARK).enumerate() {
-            if at > 0 && std::mem::replace(&mut answers_now, true) {
+            if at > 0 && std::mem::replace(&mut has_answer, true) {
                 return true;
             }
-            // There is no other place for it.
-            let _ = match answers_now {
-                true => answers.write_all(part),
-                false => complaints.write_all(part),
-            };
+            match has_answer {
+                true => answer.extend_from_slice(part),
+                // There is no other place for it.
+                false => drop(complaints.write_all(part)),
+            }
         }
     }
 }
@@ -139,10 +144,10 @@ mod tests {
             let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).unwrap();
             rustix::io::write(&writer, text).unwrap();
             drop(writer);
-            let (mut complaints, mut answers) = (Vec::new(), Vec::new());
-            let is_ready = pass_on(&reader, &mut complaints, &mut answers);
+            let (mut complaints, mut answer) = (Vec::new(), Vec::new());
+            let is_ready = pass_on(&reader, &mut complaints, &mut answer);
             let [complaints, answers] =
-                [complaints, answers].map(|text| String::from_utf8(text).unwrap());
+                [complaints, answer].map(|text| String::from_utf8(text).unwrap());
             assert_eq!((is_ready, complaints.as_str(), answers.as_str()), wanted);
         }
     }

@@ -454,12 +454,7 @@ impl<'a> Record<'a> {
             None if self.told.as_ref().is_some_and(|told| told.host.is_some()) => {
                 self.say_told(code, output);
             }
-            None if self.launch.summary => self.say_summary(elapsed, output),
-            None if self.launch.is_detached => {
-                let after = report::duration(elapsed);
-                output.say(&format!("The job has ended after {after}. Exit code {code}."));
-            }
-            None => {}
+            None => self.say_the_good_end(code, elapsed, output),
             Some(First::NotStarted { rank, error }) => {
                 self.say_not_started(*rank, *error, code, output);
             }
@@ -484,6 +479,17 @@ impl<'a> Record<'a> {
                 "landeck: none of the {} processes joined the job.",
                 self.processes.len()
             ));
+        }
+    }
+
+    /// Says what is said of a job that ended well. The exit code of a detached one is told nowhere else.
+    fn say_the_good_end(&self, code: u8, elapsed: Duration, output: &mut JobOutput) {
+        if self.launch.summary {
+            self.say_summary(elapsed, output);
+        }
+        if self.launch.is_detached {
+            let after = report::duration(elapsed);
+            output.say(&format!("The job has ended after {after}. Exit code {code}."));
         }
     }
 

@@ -18,6 +18,9 @@ use crate::seeing::{self, FoundJob, JobSight};
 use crate::values::time;
 use crate::{WRONG_USAGE, failed};
 
+/// The longest wait, as no clock runs so long.
+const TIME_MAX: Duration = Duration::from_secs(u32::MAX as u64);
+
 /// End jobs, as TERM to their launchers does: their processes are asked to end, and killed after the grace time.
 ///
 /// Finds the jobs of this user on this host, and those of a machine on each of its hosts. Returns when the jobs are over.
@@ -109,7 +112,7 @@ impl EndArguments {
         for ending in &mut endings {
             ending.ask()?;
         }
-        let until = Instant::now() + self.timeout;
+        let until = Instant::now() + self.timeout.min(TIME_MAX);
         let mut code = ExitCode::SUCCESS;
         for mut ending in endings {
             if !ending.is_over_by(until)? {
@@ -141,15 +144,13 @@ impl Ending {
                 let _ = call.ask_to(MachineQuestion::End { job: self.id })?;
                 Ok(())
             }
-            EndWay::Launcher { process, .. }
-                if has_ended_within(process.as_fd(), Duration::ZERO) =>
-            {
-                Ok(())
-            }
-            EndWay::Launcher { pid, .. } => {
-                let pid = *pid;
-                let job = self.shown.clone();
-                end_by_command(pid).map_err(|source| EndError::Launcher { job, pid, source })
+            EndWay::Launcher { pid, process } => {
+                let is_over = || has_ended_within(process.as_fd(), Duration::ZERO);
+                // Its number may be another process's when it is over.
+                let told = if is_over() { Ok(()) } else { end_by_command(*pid) };
+                told.or_else(|source| if is_over() { Ok(()) } else { Err(source) }).map_err(
+                    |source| EndError::Launcher { job: self.shown.clone(), pid: *pid, source },
+                )
             }
         }
     }

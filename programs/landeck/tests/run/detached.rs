@@ -222,7 +222,7 @@ fn jobs_are_ended_by_their_names() {
     }
     let listed = jobs.run(&["ps", &one]).out;
     let digits = listed.split(' ').next().unwrap();
-    let ended = jobs.run(&["end", digits, &two, &other, &one]);
+    let ended = jobs.run(&["end", "--timeout", "9e18", digits, &two, &other, &one]);
     assert_eq!((ended.code, ended.out.as_str(), ended.err.as_str()), (Some(0), "", ""));
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let said = |code: i32| {
