@@ -124,7 +124,8 @@ impl Launch {
             spec.book(job, &hosts);
             call
         });
-        let file = self.detached_file(spec.job)?;
+        let job = spec.job;
+        let file = self.detached_file(job)?;
         let output = own_output(processes as usize, file.as_ref())
             .map_err(system("use its own standard output"))?;
         spec.is_merged = output.is_merged() && self.output_directory.is_none();
@@ -139,6 +140,9 @@ impl Launch {
                     Some(call) => Arbiter::of_machine(call, spec),
                 });
                 let reads_input = self.stdin != InputTo::None;
+                // Without this, `landeck end` finds the job where it has a part.
+                let name = JobName::new(&self.job_name());
+                let _listens = Address::of_launcher(job, &name).listen_for_streams();
                 Job::new(self, &plan.programs, parts, (output, file), reads_input)?.run()
             }
         }
@@ -548,7 +552,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The first host of a job that this host does not see: it has no part here, and no machine that stays.
+    /// The first host of a job of which this host has no picture: it has no part here, and no machine that stays.
     fn only_elsewhere(&self) -> Option<&str> {
         let is_here =
             |host: &HostState| [HostNumber::NONE, HostNumber::ARBITER].contains(&host.number);
@@ -819,18 +823,15 @@ fn own_output(processes: usize, file: Option<&DetachedFile>) -> io::Result<JobOu
     })
 }
 
-/// The message that a detached job has begun. `elsewhere` is the host that sees it, if this one does not.
+/// The message that a detached job has begun. `elsewhere` is the host that has a picture of it, if this one has none.
 fn begun_text(name: &str, job: &str, output: &Path, elsewhere: Option<&str>) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
     let word = if name.chars().all(is_plain) { name } else { job };
     let (pid, output) = (std::process::id(), output.display());
-    let (place, end) = match elsewhere {
-        Some(host) => (format!(" on {host}"), format!("kill {pid}")),
-        None => (String::new(), format!("landeck end {word}")),
-    };
+    let place = elsewhere.map_or_else(String::new, |host| format!(" on {host}"));
     format!(
         "{name} ({job}) has begun, launcher pid {pid}. Output: {output}\n\
-         See it by: landeck ps {word}{place}. End it by: {end}\n"
+         See it by: landeck ps {word}{place}. End it by: landeck end {word}\n"
     )
 }
 
@@ -855,8 +856,8 @@ mod tests {
         assert_eq!(text("heat", None), first("heat") + lines);
         let lines = "See it by: landeck ps 00ff. End it by: landeck end 00ff\n";
         assert_eq!(text("a b", None), first("a b") + lines);
-        let lines = format!("See it by: landeck ps heat on n2. End it by: kill {pid}\n");
-        assert_eq!(text("heat", Some("n2")), first("heat") + &lines);
+        let lines = "See it by: landeck ps heat on n2. End it by: landeck end heat\n";
+        assert_eq!(text("heat", Some("n2")), first("heat") + lines);
     }
 
     #[test]

@@ -4,10 +4,13 @@ use clap::Args;
 use landeck_host::process::has_ended_within;
 use landeck_host::report::duration;
 use landeck_host::signals::end_by_command;
-use landeck_joining::observe::{FindError, ObservedJob};
+use landeck_joining::address::Address;
+use landeck_joining::observe::FindError;
+use landeck_joining::peer;
 use landeck_launch::machine::{MachineError, MachineQuestion};
 use landeck_launch::machine_call::{self, MachineCall};
 use landeck_launch::request::{LAUNCHER_FAILED, TIMED_OUT};
+use landeck_memory::JobName;
 use landeck_wire::JobId;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::os::fd::{AsFd, OwnedFd};
@@ -129,7 +132,8 @@ impl Ending {
         let shown = format!("{} ({})", job.name(), job.id());
         let way = match (&job.machine, &job.sight) {
             (Some(machine), _) => Some(EndWay::Machine(MachineCall::begin(machine.clone())?)),
-            (None, JobSight::Here(job)) => way_by_launcher(job),
+            (None, JobSight::Here(job)) => way_by_launcher(|| job.launcher_pid()),
+            (None, JobSight::Launched(job, name)) => way_by_launcher(|| listener(*job, name)),
             (None, JobSight::Elsewhere(..)) => None,
         };
         let Some(way) = way else { return Err(EndError::NoLauncher { job: shown }) };
@@ -165,10 +169,16 @@ impl Ending {
     }
 }
 
-/// The way by the launcher of a job, if it is seen here.
-fn way_by_launcher(job: &ObservedJob) -> Option<EndWay> {
-    let pid = job.launcher_pid()?;
+/// The launcher that listens here for a job on other hosts.
+fn listener(job: JobId, name: &JobName) -> Option<u32> {
+    let stream = Address::of_launcher(job, name).connect_stream().ok()?;
+    peer::credentials(&stream).ok().map(|(_, pid)| pid).filter(|&pid| pid != 0)
+}
+
+/// The way by a launcher, if it is seen here.
+fn way_by_launcher(launcher: impl Fn() -> Option<u32>) -> Option<EndWay> {
+    let pid = launcher()?;
     let process = pidfd_open(Pid::from_raw(pid.cast_signed())?, PidfdFlags::empty()).ok()?;
     // It was no other process that has got the number of one that has ended.
-    (job.launcher_pid() == Some(pid)).then_some(EndWay::Launcher { pid, process })
+    (launcher() == Some(pid)).then_some(EndWay::Launcher { pid, process })
 }

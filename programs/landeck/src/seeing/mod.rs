@@ -26,6 +26,8 @@ pub(crate) enum SeeingError {
     Find(#[from] FindError),
     #[error("{}", .0.kind)]
     Job(#[from] landeck::Error),
+    #[error("{0} has no process on this host, only its launcher: call this on one of its hosts")]
+    NotHere(String),
     #[error("landeck top needs a terminal: {0}. `landeck top --once` shows a moment without one.")]
     Terminal(std::io::Error),
     #[error(transparent)]
@@ -46,6 +48,8 @@ pub(crate) enum JobSight {
     Here(Box<ObservedJob>),
     /// By what its machine says. The daemon at this address shows more.
     Elsewhere(JobStatus, Address),
+    /// By its launcher here alone: its processes are on other hosts.
+    Launched(JobId, JobName),
 }
 
 impl FoundJob {
@@ -54,6 +58,7 @@ impl FoundJob {
         match &self.sight {
             JobSight::Here(job) => job.id(),
             JobSight::Elsewhere(status, _) => status.job,
+            JobSight::Launched(job, _) => *job,
         }
     }
 
@@ -62,14 +67,16 @@ impl FoundJob {
         match &self.sight {
             JobSight::Here(job) => job.segment.plan().name.to_string(),
             JobSight::Elsewhere(status, _) => status.name.clone(),
+            JobSight::Launched(_, name) => name.to_string(),
         }
     }
 
-    /// Prepares to look at the job on all its hosts.
-    fn onlooker(self) -> Onlooker {
+    /// Prepares to look at the job on all its hosts, if this host has a way to them.
+    fn onlooker(self) -> Option<Onlooker> {
         match self.sight {
-            JobSight::Here(job) => Onlooker::new(*job),
-            JobSight::Elsewhere(status, address) => onlooker_from_elsewhere(status, address),
+            JobSight::Here(job) => Some(Onlooker::new(*job)),
+            JobSight::Elsewhere(status, address) => Some(onlooker_from_elsewhere(status, address)),
+            JobSight::Launched(..) => None,
         }
     }
 }
@@ -80,8 +87,9 @@ fn onlooker(job: Option<&str>) -> Result<Onlooker, SeeingError> {
         Ok(job) => Ok(Onlooker::new(job)),
         Err(FindError::NoJob | FindError::Unknown { .. }) => {
             let mut found = jobs();
-            let place = choose(&found, job)?;
-            Ok(found.swap_remove(place).onlooker())
+            let job = found.swap_remove(choose(&found, job)?);
+            let shown = format!("{} ({})", job.name(), job.id());
+            job.onlooker().ok_or(SeeingError::NotHere(shown))
         }
         Err(error) => Err(error.into()),
     }
@@ -89,10 +97,11 @@ fn onlooker(job: Option<&str>) -> Result<Onlooker, SeeingError> {
 
 /// All jobs on this host, and those of machines that this host is in.
 fn onlookers() -> Vec<Onlooker> {
-    jobs().into_iter().map(FoundJob::onlooker).collect()
+    jobs().into_iter().filter_map(FoundJob::onlooker).collect()
 }
 
-/// All jobs on this host, and those of machines that this host is in. A machine that does not answer has none.
+/// All jobs on this host, those of machines that this host is in, and those whose launchers are here. A machine that does
+/// not answer has none.
 pub(crate) fn jobs() -> Vec<FoundJob> {
     let here = |job| FoundJob { sight: JobSight::Here(Box::new(job)), machine: None };
     let mut all: Vec<FoundJob> = observe::jobs().into_iter().map(here).collect();
@@ -100,6 +109,11 @@ pub(crate) fn jobs() -> Vec<FoundJob> {
         match all.iter_mut().find(|known| known.id() == job.id()) {
             Some(known) => known.machine = job.machine,
             None => all.push(job),
+        }
+    }
+    for (job, name) in Address::launched_jobs() {
+        if all.iter().all(|known| known.id() != job) {
+            all.push(FoundJob { sight: JobSight::Launched(job, name), machine: None });
         }
     }
     all

@@ -403,13 +403,20 @@ fn a_detached_job_has_a_machine_of_its_own() {
     cluster.assert_nothing_left();
     let wanted = "ready\nready\nThe job was ended by `landeck end` on host n1. Exit code 143.\n";
     assert_eq!(cluster.shell(0, &format!("cat {file}")), wanted);
-    // One without a part here is not seen here, and ends with its launcher.
+    // One without a part here is ended by its launcher, and is seen on its hosts.
     let hosts = ["--rsh", "landeck-rsh", "--host", "n2:2", "--name", "away"];
     let away =
         run(&mut cluster.landeck(&[&["run", "--detach"], &hosts[..], &["sleep", "99"]].concat()));
-    let (_, rest) =
-        away.assert(0, &[]).out.split_once("landeck ps away on n2. End it by: kill ").unwrap();
-    cluster.shell(0, &format!("kill {}", rest.trim_end()));
+    let words = "See it by: landeck ps away on n2. End it by: landeck end away\n";
+    assert!(away.assert(0, &[]).out.ends_with(words), "{away:?}");
+    let not_here = run(&mut cluster.landeck(&["ps", "away"]));
+    not_here.assert(2, &["away (", "has no process on this host, only its launcher"]);
+    let there = run(&mut cluster.landeck_on(1, &["ps", "away"]));
+    assert!(there.assert(0, &[]).out.contains("  away, 2 processes"), "{there:?}");
+    let file = away.out.split(". Output: ").nth(1).unwrap().lines().next().unwrap();
+    run(&mut cluster.landeck(&["end", "away"])).assert(0, &[]);
+    let wanted = "The job was ended by `landeck end` on host n1. Exit code 143.\n";
+    assert_eq!(cluster.shell(0, &format!("cat {file}")), wanted);
     cluster.assert_nothing_left();
     // It says why it does not begin, in the words of one with a terminal.
     let nowhere = ["--rsh", "landeck-rsh", "--host", "n1:1,n9:1", "true"];
