@@ -56,6 +56,11 @@ pub(crate) enum JobContent {
     Command(PartCommand),
     /// An event of the part. Output and the last event travel as bulk.
     Event(PartEvent),
+    /// To the conductor: `landeck end` on this host wants the end of the job.
+    EndWanted {
+        /// The name of the host.
+        host: String,
+    },
     /// A text.
     #[cfg(test)]
     Text(String),

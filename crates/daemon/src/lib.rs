@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use ipnet::IpNet;
+use landeck_host::detached::{self, Side};
 use landeck_host::say;
 use landeck_host::signals::CaughtSignals;
 use landeck_joining::inherited;
@@ -44,7 +45,6 @@ use crate::daemon_message::DaemonMessage;
 use crate::facts::HostFacts;
 use crate::hub::{Hub, Port, Station};
 use crate::job::jobs::{CALLERS, Jobs};
-use crate::machine::detached::{self, Side};
 use crate::machine::keeper;
 use crate::machine::returning::{ReturnError, Returning, prefer};
 use crate::machine::standing::{Place, Standing};
@@ -194,8 +194,8 @@ pub fn run(role: DaemonRole) -> ExitCode {
     let is_detached = stays || matches!(role, DaemonRole::Return { .. });
     if stays {
         match detached::fork() {
-            Ok(Side::Daemon) => {}
-            Ok(Side::Starter(code)) => return code,
+            Ok(Side::Detached) => {}
+            Ok(Side::Starter(code)) => return ExitCode::from(code),
             Err(error) => {
                 say::complain(format_args!("landeckd cannot leave its terminal: {error}"));
                 return ExitCode::FAILURE;

@@ -3,6 +3,7 @@
 pub mod budget;
 pub mod cpu_set;
 pub mod descendants;
+pub mod detached;
 pub mod environment;
 pub mod figures;
 pub mod file;

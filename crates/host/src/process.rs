@@ -8,7 +8,10 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicU8, Ordering};
+use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::cpu_set::CpuSet;
@@ -156,6 +159,18 @@ pub fn wait_for_end(pid: u32) -> io::Result<i32> {
             Ok(Some((_, Change::Ended(status)))) => return Ok(status),
             Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
             _ => {}
+        }
+    }
+}
+
+/// Waits until the process of this descriptor has ended, which need be no child; returns whether it has within this time.
+pub fn has_ended_within(process: BorrowedFd<'_>, time: Duration) -> bool {
+    let until = Instant::now() + time;
+    loop {
+        let rest = Timespec::try_from(until.saturating_duration_since(Instant::now())).ok();
+        match poll(&mut [PollFd::new(&process, PollFlags::IN)], rest.as_ref()) {
+            Err(Errno::INTR) => {}
+            outcome => return matches!(outcome, Ok(1)),
         }
     }
 }

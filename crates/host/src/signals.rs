@@ -32,10 +32,22 @@ const CAUGHT: [i32; 9] = [
     libc::SIGCONT,
 ];
 
+/// The value that comes with the SIGTERM of [`end_by_command`].
+const BY_COMMAND: usize = 0x6c61_6e64;
+
 /// The launcher's signals, caught in a descriptor.
 #[derive(Debug)]
 pub struct CaughtSignals {
     descriptor: OwnedFd,
+}
+
+/// A signal that has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CaughtSignal {
+    /// Its number.
+    pub number: i32,
+    /// Whether `landeck end` has sent it, by [`end_by_command`].
+    pub is_by_command: bool,
 }
 
 /// The consequence of a signal for the job.
@@ -85,7 +97,7 @@ impl CaughtSignals {
     }
 
     /// The next signal that has come; `None` if there is none.
-    pub fn next(&self) -> Option<i32> {
+    pub fn next(&self) -> Option<CaughtSignal> {
         let mut information = MaybeUninit::<libc::signalfd_siginfo>::uninit();
         let size = size_of::<libc::signalfd_siginfo>();
         // SAFETY: the kernel writes at most `size` bytes there.
@@ -96,7 +108,9 @@ impl CaughtSignals {
             return None;
         }
         // SAFETY: the kernel has written all of it.
-        i32::try_from(unsafe { information.assume_init() }.ssi_signo).ok()
+        let came = unsafe { information.assume_init() };
+        let is_by_command = came.ssi_code == libc::SI_QUEUE && came.ssi_ptr == BY_COMMAND as u64;
+        Some(CaughtSignal { number: i32::try_from(came.ssi_signo).ok()?, is_by_command })
     }
 }
 
@@ -121,6 +135,20 @@ impl SignalConduct {
             libc::SIGTSTP => Reaction::Suspend,
             _ => Reaction::Forward(signal),
         }
+    }
+}
+
+/// Sends SIGTERM to a launcher, which learns that `landeck end` has done it.
+///
+/// # Errors
+/// The kernel's error: there is no such process, or it is another user's.
+pub fn end_by_command(launcher: u32) -> io::Result<()> {
+    let pid = libc::pid_t::try_from(launcher).map_err(io::Error::other)?;
+    let value = libc::sigval { sival_ptr: std::ptr::without_provenance_mut(BY_COMMAND) };
+    // SAFETY: the kernel passes the value on and reads nothing there.
+    match unsafe { libc::sigqueue(pid, libc::SIGTERM, value) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 

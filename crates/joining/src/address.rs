@@ -1,13 +1,15 @@
 //! The addresses of the sockets of this user's agents, and how to listen at them and connect to them.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use landeck_memory::JobName;
 use landeck_protocols::door::Name;
-use landeck_wire::SegmentId;
+use landeck_wire::{JobId, SegmentId};
 use rustix::fs::{Mode, OFlags};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
@@ -55,18 +57,28 @@ impl Address {
         Self::Abstract(format!("landeckd-{}-looks-{machine}", own_uid()))
     }
 
+    /// The address at which the launcher of a job on other hosts listens, so that it is found here by the job's name.
+    pub fn of_launcher(job: JobId, name: &JobName) -> Self {
+        Self::Abstract(format!("{}{job}-{name}", Self::launchers()))
+    }
+
     /// The names of the machines that have a daemon of this user on this host.
     pub fn machine_names() -> Vec<String> {
-        // Each line of a socket that listens ends with its name.
-        let table = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
-        let prefix = format!(" @{}", Self::machines());
-        let mut names: Vec<String> = table
-            .lines()
-            .filter_map(|line| line.split_once(&prefix).map(|(_, name)| name.to_owned()))
-            .collect();
-        names.sort();
-        names.dedup();
-        names
+        names_behind(&Self::machines())
+    }
+
+    /// The jobs whose launchers listen on this host, with their names.
+    pub fn launched_jobs() -> Vec<(JobId, JobName)> {
+        let job = |name: String| {
+            let (job, name) = name.split_once('-')?;
+            Some((JobId(job.parse::<SegmentId>().ok()?.0), JobName::new(name)))
+        };
+        names_behind(&Self::launchers()).into_iter().filter_map(job).collect()
+    }
+
+    /// The beginning of the abstract names of this user's launchers.
+    fn launchers() -> String {
+        format!("landeck-{}-run-", own_uid())
     }
 
     /// The beginning of the abstract names of this user's machines.
@@ -143,6 +155,16 @@ impl Address {
     }
 }
 
+/// The rest of the abstract names of sockets on this host that begin so, each once.
+fn names_behind(beginning: &str) -> Vec<String> {
+    // Each line of a socket that listens ends with its name.
+    let table = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
+    let beginning = format!(" @{beginning}");
+    let rest = |line: &str| line.split_once(&beginning).map(|(_, rest)| rest.to_owned());
+    let names: BTreeSet<String> = table.lines().filter_map(rest).collect();
+    names.into_iter().collect()
+}
+
 /// The user ID as which this process acts.
 pub(crate) fn own_uid() -> u32 {
     rustix::process::geteuid().as_raw()
@@ -198,5 +220,28 @@ pub(crate) fn uninterrupted<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             outcome => return outcome,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_launcher_is_found_by_its_job_while_it_listens() {
+        let (job, name) = (JobId(0xfeed_0000_0000_0000 | u64::from(std::process::id())), "a -job");
+        let name = JobName::new(name);
+        let is_found = || Address::launched_jobs().contains(&(job, name));
+        assert!(!is_found());
+        let listener = Address::of_launcher(job, &name).listen_for_streams().unwrap();
+        assert!(is_found());
+        let stream = Address::of_launcher(job, &name).connect_stream().unwrap();
+        assert_eq!(peer::credentials(&stream).unwrap().1, std::process::id());
+        drop((listener, stream));
+        assert!(!is_found());
+        // The longest name of a job fits, whoever the user is.
+        let longest = JobName::new(&"x".repeat(JobName::BYTES_MAX));
+        let Address::Abstract(text) = Address::of_launcher(job, &longest) else { panic!() };
+        assert!(text.len() - own_uid().to_string().len() + u32::MAX.to_string().len() <= 107);
     }
 }

@@ -1,15 +1,15 @@
 //! The daemon that conducts a job on several hosts, as the launcher has it: one of its own, or that of a machine that stays.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use landeck_host::message_stream::MessageStream;
+use landeck_host::process::has_ended_within;
 use landeck_hostfile::HostRequest;
 use rustix::event::epoll::EventFlags;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
@@ -33,10 +33,14 @@ pub(crate) struct Arbiter {
 }
 
 impl Arbiter {
-    /// Starts the arbiter, and asks it for a job.
-    pub(crate) fn start(spec: JobSpec, asked: &HostsOptions) -> Result<Self, LaunchError> {
+    /// Starts the arbiter, and asks it for a job. Its complaints go to this file, or to those of the launcher.
+    pub(crate) fn start(
+        spec: JobSpec,
+        asked: &HostsOptions,
+        complaints: Option<OwnedFd>,
+    ) -> Result<Self, LaunchError> {
         let way = way_of(asked)?;
-        let (socket, process) = start_arbiter(&way.daemon)?;
+        let (socket, process) = start_arbiter(&way.daemon, complaints)?;
         let mut stream = MessageStream::new(socket).map_err(system("talk to the arbiter"))?;
         let machine = Some(NewMachine { way, options: options_of(asked) });
         stream.send(&ToArbiter::Start(Box::new(HostsRequest { spec, machine })));
@@ -94,10 +98,8 @@ impl Arbiter {
         drop(stream);
         let Some(mut process) = process else { return };
         let descriptor = pidfd_open(Pid::from_child(&process), PidfdFlags::empty());
-        let has_ended = descriptor.is_ok_and(|descriptor| {
-            let time = Timespec::try_from(END_TIME).ok();
-            matches!(poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], time.as_ref()), Ok(1))
-        });
+        let has_ended =
+            descriptor.is_ok_and(|descriptor| has_ended_within(descriptor.as_fd(), END_TIME));
         if !has_ended {
             // Its guardian server and all trunks end with it.
             let _ = process.kill();
@@ -140,13 +142,19 @@ fn options_of(asked: &HostsOptions) -> MachineOptions {
 }
 
 /// Starts the arbiter, which finds its end of the conversation in its standard input.
-fn start_arbiter(daemon: &Path) -> Result<(OwnedFd, Child), LaunchError> {
+fn start_arbiter(
+    daemon: &Path,
+    complaints: Option<OwnedFd>,
+) -> Result<(OwnedFd, Child), LaunchError> {
     let fail = system("talk to the arbiter");
     let (ours, theirs) =
         socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
             .map_err(|errno| fail(errno.into()))?;
     let mut command = Command::new(daemon);
     command.args(["--role", "arbiter"]).stdin(Stdio::from(theirs)).stdout(Stdio::null());
+    if let Some(file) = complaints {
+        command.stderr(file);
+    }
     // Keys pressed at the terminal must not signal the arbiter.
     let arbiter = command.process_group(0).spawn().map_err(system("start landeckd"))?;
     Ok((ours, arbiter))

@@ -5,18 +5,20 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use landeck_host::budget::make_room_for_descriptors;
+use landeck_host::detached::{self, Side};
 use landeck_host::placement::CpuPlacement;
 use landeck_host::say::{complain, say};
-use landeck_host::signals::{self, CaughtSignals, Reaction, SignalConduct};
+use landeck_host::signals::{self, CaughtSignal, CaughtSignals, Reaction, SignalConduct};
 use landeck_host::start_signals;
 use landeck_hostfile::{HostRequest, RankPlace, RanksBy};
 use landeck_joining::address::{Address, is_listened_to};
+use landeck_memory::JobName;
 use landeck_protocols::hosts::BookingWish;
 use landeck_wire::{HostNumber, JobId, SegmentId};
 use rustix::event::epoll::EventFlags;
@@ -29,11 +31,11 @@ use crate::machine::BookedHost;
 use crate::machine_call::MachineCall;
 use crate::messages::{ArbiterReport, PartCommand, PartEvent, Whereabouts};
 use crate::output::{JobOutput, Stream};
-use crate::output_files::{make_directory, open_output_file};
+use crate::output_files::{DetachedFile, make_directory, open_output_file};
 use crate::part::{HostPart, OwnStreams, STACKS_MAX};
 use crate::parts::{PARTS, Parts};
-use crate::plan::{LaunchPlan, PartsWay, PlannedProgram};
-use crate::record::Record;
+use crate::plan::{LaunchPlan, PartsWay, PlannedProgram, own_name};
+use crate::record::{Record, Told};
 use crate::request::{
     Explanation, LAUNCHER_FAILED, Launch, LaunchError, MachineWish, ServeGroups, TIMED_OUT, system,
 };
@@ -56,10 +58,21 @@ impl Launch {
     ///
     /// Call this while the process has one thread. Its signals are caught from then on.
     ///
+    /// If the job is detached, this forks the launcher, which has no terminal and no standard input. In the calling process
+    /// it returns 0 when all processes run, or else what the launcher returns, which has said why. In the launcher it
+    /// returns at the end of the job.
+    ///
     /// # Errors
     /// If no such job is possible; nothing was started in that case. A process that cannot be started is part of the
     /// job's end. If this process can start no thread to serve groups, or watch no descriptor, the processes were ended.
     pub fn run(&self) -> Result<u8, LaunchError> {
+        if self.is_detached {
+            let fail = system("leave its terminal");
+            if let Side::Starter(code) = detached::fork().map_err(&fail)? {
+                return Ok(code);
+            }
+            detached::leave_input_and_output().map_err(fail)?;
+        }
         match &self.machine {
             Some(wish) => self.run_in_machine(wish),
             None => self.run_on(None),
@@ -106,23 +119,40 @@ impl Launch {
             return Err(LaunchError::ServeGroups);
         }
         self.output_directory.as_deref().map_or(Ok(()), make_directory)?;
-        let (stdout, stderr) = own_streams().map_err(system("use its own standard output"))?;
-        let output = JobOutput::new(processes as usize, stdout, stderr);
+        let mut spec = self.spec(&plan)?;
+        let call = booked.map(|BookedJob { call, job, hosts }| {
+            spec.book(job, &hosts);
+            call
+        });
+        let job = spec.job;
+        let file = self.detached_file(job)?;
+        let output = own_output(processes as usize, file.as_ref())
+            .map_err(system("use its own standard output"))?;
+        spec.is_merged = output.is_merged() && self.output_directory.is_none();
         self.make_room(&plan, &output)?;
-        let mut spec = self.spec(&plan, output.is_merged())?;
         match &plan.way {
-            PartsWay::Here(placement) => self.run_here(&plan, placement, output, spec),
+            PartsWay::Here(placement) => self.run_here(&plan, placement, (output, file), spec),
             PartsWay::Daemons(options) => {
-                let parts = Parts::Arbiter(match booked {
-                    None => Arbiter::start(spec, options)?,
-                    Some(BookedJob { call, job, hosts }) => {
-                        spec.book(job, &hosts);
-                        Arbiter::of_machine(call, spec)
-                    }
+                let fail = system("pass an output file on");
+                let complaints = file.as_ref().map(DetachedFile::descriptor).transpose();
+                let parts = Parts::Arbiter(match call {
+                    None => Arbiter::start(spec, options, complaints.map_err(fail)?)?,
+                    Some(call) => Arbiter::of_machine(call, spec),
                 });
-                Job::new(self, &plan.programs, parts, output, self.stdin != InputTo::None)?.run()
+                let reads_input = self.stdin != InputTo::None;
+                // Without this, `landeck end` finds the job where it has a part.
+                let name = JobName::new(&self.job_name());
+                let _listens = Address::of_launcher(job, &name).listen_for_streams();
+                Job::new(self, &plan.programs, parts, (output, file), reads_input)?.run()
             }
         }
+    }
+
+    /// Creates the file of a detached job; others have none.
+    fn detached_file(&self, job: JobId) -> Result<Option<DetachedFile>, LaunchError> {
+        let directory = self.output_directory.as_deref();
+        let create = || DetachedFile::create(directory, &self.job_name(), job);
+        self.is_detached.then(create).transpose()
     }
 
     /// Runs a job that this host has alone.
@@ -130,7 +160,7 @@ impl Launch {
         &self,
         plan: &LaunchPlan,
         placement: &CpuPlacement,
-        output: JobOutput,
+        output: OutputPlaces,
         spec: JobSpec,
     ) -> Result<u8, LaunchError> {
         let fail = system("open standard input for the processes");
@@ -139,7 +169,7 @@ impl Launch {
         let input = is_direct.then(|| source.as_fd().try_clone_to_owned()).transpose();
         let terminals = match &self.output_directory {
             Some(_) => [None, None],
-            None => output.terminals(),
+            None => output.0.terminals(),
         };
         let own = OwnStreams { input: input.map_err(fail)?, terminals };
         let part = HostPart::of_launcher(spec.clone(), placement, own)?;
@@ -176,7 +206,8 @@ impl Launch {
         Ok(make_room_for_descriptors(processes, u64::from(processes) * each + 64, hint)?)
     }
 
-    fn spec(&self, plan: &LaunchPlan, is_merged: bool) -> Result<JobSpec, LaunchError> {
+    /// The job before it is known whether both streams of its processes are one.
+    fn spec(&self, plan: &LaunchPlan) -> Result<JobSpec, LaunchError> {
         let host = |host: &HostRequest| -> Result<HostSpec, LaunchError> {
             let (number, segment) = (HostNumber::NONE, SegmentId(random_number()?));
             Ok(HostSpec { number, name: host.name.clone(), segment, cores: Vec::new() })
@@ -212,7 +243,7 @@ impl Launch {
             links: Vec::new(),
             shares_processors: false,
             stdin: self.stdin,
-            is_merged: is_merged && self.output_directory.is_none(),
+            is_merged: false,
             ignored: start_signals::ignored(),
             serves_groups: self.serves_groups.is_some(),
         })
@@ -225,6 +256,9 @@ impl Launch {
         self.name.clone().unwrap_or_else(usual)
     }
 }
+
+/// The output of a job, and the file of a detached one.
+type OutputPlaces = (JobOutput, Option<DetachedFile>);
 
 /// A job whose hosts are booked in a machine that stays.
 struct BookedJob {
@@ -268,6 +302,8 @@ struct Job<'a> {
     signals: CaughtSignals,
     conduct: SignalConduct,
     output: JobOutput,
+    /// The file of a detached job, which begins.
+    detached: Option<DetachedFile>,
     /// The standard input, if it is passed on in blocks.
     origin: Option<Origin>,
     watch: Watch,
@@ -284,8 +320,8 @@ struct Job<'a> {
     deadline: Option<Instant>,
     question: Option<Question>,
     refused: Option<LaunchError>,
-    /// The signal that ended the launch before any process was started.
-    told: Option<i32>,
+    /// The cause of the launch's end before any process was started.
+    told: Option<Told>,
     /// The streams that nobody reads, as the hosts know.
     said_broken: [bool; 2],
     /// The function of a thread that is still to be started.
@@ -298,7 +334,7 @@ impl<'a> Job<'a> {
         launch: &'a Launch,
         programs: &'a [PlannedProgram],
         parts: Parts,
-        output: JobOutput,
+        (output, detached): OutputPlaces,
         reads_input: bool,
     ) -> Result<Self, LaunchError> {
         let signals = CaughtSignals::catch().map_err(system("catch signals"))?;
@@ -311,6 +347,7 @@ impl<'a> Job<'a> {
             signals,
             conduct: SignalConduct::default(),
             output,
+            detached,
             origin: origin.map_err(system("open standard input for the processes"))?,
             watch: Watch::new().map_err(system("watch the processes"))?,
             watched_sinks: BTreeSet::new(),
@@ -335,13 +372,13 @@ impl<'a> Job<'a> {
             self.parts.end();
             return Err(error);
         }
-        let code = match (&self.record, self.told) {
+        let code = match (&self.record, &self.told) {
             (Some(record), _) => {
                 let code = record.exit_code();
                 record.say_the_end(code, self.began.elapsed(), &mut self.output);
                 code
             }
-            (None, Some(signal)) => 128 + signal as u8,
+            (None, Some(told)) => 128 + told.signal as u8,
             (None, None) => TIMED_OUT,
         };
         self.write_out().map_err(system("watch the processes"))?;
@@ -417,6 +454,9 @@ impl<'a> Job<'a> {
                 }
             }
             ArbiterReport::HostLost { host, why } => self.lose(host, why),
+            ArbiterReport::EndWanted { host } => {
+                self.react(Told { signal: libc::SIGTERM, host: Some(host) });
+            }
             ArbiterReport::CutOff(text) => {
                 if let Some(record) = &mut self.record {
                     record.cut_off(text);
@@ -507,6 +547,30 @@ impl<'a> Job<'a> {
         if let Some(record) = &mut self.record {
             record.take(place, happened, &mut self.output);
         }
+        if let Err(error) = self.leave_starter() {
+            self.refuse(error);
+        }
+    }
+
+    /// The first host of a job of which this host has no picture: it has no part here, and no machine that stays.
+    fn only_elsewhere(&self) -> Option<&str> {
+        let is_here =
+            |host: &HostState| [HostNumber::NONE, HostNumber::ARBITER].contains(&host.number);
+        let is_seen = self.launch.machine.is_some() || self.hosts.iter().any(is_here);
+        self.record.as_ref().filter(|_| !is_seen).map(|record| record.host(0))
+    }
+
+    /// Lets the process that was started go, when all processes of a detached job run.
+    fn leave_starter(&mut self) -> Result<(), LaunchError> {
+        let has_begun = self.record.as_ref().is_some_and(Record::has_begun);
+        let Some(mut file) = self.detached.take_if(|_| has_begun) else { return Ok(()) };
+        file.keep();
+        let places = self.launch.output_directory.as_ref().and(file.path().parent());
+        let name = JobName::new(&self.launch.job_name()).to_string();
+        let job = self.job.map(|job| job.to_string()).unwrap_or_default();
+        let text = begun_text(&name, &job, places.unwrap_or(file.path()), self.only_elsewhere());
+        self.output.leave_starter();
+        detached::is_ready(&text, Some(file.as_fd())).map_err(system("leave its terminal"))
     }
 
     /// Starts the thread that serves groups, if there is to be one: a launcher that has started a process lets guests
@@ -550,34 +614,46 @@ impl<'a> Job<'a> {
     }
 
     fn take_signals(&mut self) {
-        while let Some(signal) = self.signals.next() {
-            let reaction = self.conduct.react(signal, Instant::now());
-            let ends = reaction != Reaction::Suspend
-                && matches!(signal, libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT);
-            if ends {
-                match &mut self.record {
-                    Some(record) => record.take_told(signal),
-                    None => {
-                        // Nothing runs yet, and nothing will.
-                        self.told.get_or_insert(signal);
-                        self.is_over = true;
+        while let Some(CaughtSignal { number, is_by_command }) = self.signals.next() {
+            // The end of a terminal is no end of a detached job.
+            if number != libc::SIGHUP || !self.launch.is_detached {
+                self.react(Told { signal: number, host: is_by_command.then(own_name) });
+            }
+        }
+    }
+
+    /// Reacts to a signal, or to a command that stands for one.
+    fn react(&mut self, told: Told) {
+        let signal = told.signal;
+        let reaction = self.conduct.react(signal, Instant::now());
+        let ends = reaction != Reaction::Suspend
+            && matches!(signal, libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT);
+        if ends {
+            match &mut self.record {
+                Some(record) => record.take_told(told),
+                None => {
+                    // Nothing runs yet, and nothing will.
+                    if told.host.is_some() {
+                        let cause = told.cause();
+                        self.output.say(&format!("The job was ended before its start by {cause}."));
                     }
+                    self.told.get_or_insert(told);
+                    self.is_over = true;
                 }
             }
-            if self.is_over && ends {
-                // Only output that nobody reads is left.
-                self.output.give_up();
-                continue;
-            }
-            let grace = self.launch.grace;
-            match reaction {
-                Reaction::Forward(signal) => self.command(None, PartCommand::Signal(signal)),
-                Reaction::End => self.command(None, PartCommand::End { grace }),
-                Reaction::Kill => self.command(None, PartCommand::Kill),
-                Reaction::Suspend => {
-                    self.command(None, PartCommand::Signal(signal));
-                    signals::stop_self();
-                }
+        }
+        if self.is_over && ends {
+            // Only output that nobody reads is left.
+            return self.output.give_up();
+        }
+        let grace = self.launch.grace;
+        match reaction {
+            Reaction::Forward(signal) => self.command(None, PartCommand::Signal(signal)),
+            Reaction::End => self.command(None, PartCommand::End { grace }),
+            Reaction::Kill => self.command(None, PartCommand::Kill),
+            Reaction::Suspend => {
+                self.command(None, PartCommand::Signal(signal));
+                signals::stop_self();
             }
         }
     }
@@ -738,8 +814,25 @@ impl<'a> Job<'a> {
     }
 }
 
-fn own_streams() -> io::Result<(OwnedFd, OwnedFd)> {
-    Ok((io::stdout().as_fd().try_clone_to_owned()?, io::stderr().as_fd().try_clone_to_owned()?))
+/// The output of a job: in the launcher's own streams, or in the file of a detached one.
+fn own_output(processes: usize, file: Option<&DetachedFile>) -> io::Result<JobOutput> {
+    let own = |stream: BorrowedFd<'_>| stream.try_clone_to_owned();
+    Ok(match file {
+        Some(file) => JobOutput::of_detached(processes, file.descriptor()?, file.descriptor()?),
+        None => JobOutput::new(processes, own(io::stdout().as_fd())?, own(io::stderr().as_fd())?),
+    })
+}
+
+/// The message that a detached job has begun. `elsewhere` is the host that has a picture of it, if this one has none.
+fn begun_text(name: &str, job: &str, output: &Path, elsewhere: Option<&str>) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+    let word = if name.chars().all(is_plain) { name } else { job };
+    let (pid, output) = (std::process::id(), output.display());
+    let place = elsewhere.map_or_else(String::new, |host| format!(" on {host}"));
+    format!(
+        "{name} ({job}) has begun, launcher pid {pid}. Output: {output}\n\
+         See it by: landeck ps {word}{place}. End it by: landeck end {word}\n"
+    )
 }
 
 fn random_number() -> Result<u64, LaunchError> {
@@ -753,6 +846,19 @@ fn random_number() -> Result<u64, LaunchError> {
 mod tests {
     use super::*;
     use crate::request::ProgramRequest;
+
+    #[test]
+    fn a_detached_job_tells_the_words_that_reach_it() {
+        let text = |name, elsewhere| begun_text(name, "00ff", Path::new("/o"), elsewhere);
+        let pid = std::process::id();
+        let first = |name| format!("{name} (00ff) has begun, launcher pid {pid}. Output: /o\n");
+        let lines = "See it by: landeck ps heat. End it by: landeck end heat\n";
+        assert_eq!(text("heat", None), first("heat") + lines);
+        let lines = "See it by: landeck ps 00ff. End it by: landeck end 00ff\n";
+        assert_eq!(text("a b", None), first("a b") + lines);
+        let lines = "See it by: landeck ps heat on n2. End it by: landeck end heat\n";
+        assert_eq!(text("heat", Some("n2")), first("heat") + lines);
+    }
 
     #[test]
     fn a_rank_that_does_not_exist_gets_no_input() {

@@ -79,6 +79,11 @@ pub enum MachineQuestion {
         /// The processors.
         wish: BookingWish,
     },
+    /// End a job, as a signal to its launcher does.
+    End {
+        /// The job.
+        job: JobId,
+    },
     /// Let no further job come to a host.
     Drain {
         /// The host.

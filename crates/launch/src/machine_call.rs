@@ -179,6 +179,21 @@ impl MachineCall {
         }
     }
 
+    /// Waits until a job is over; returns whether it is within this time.
+    ///
+    /// # Errors
+    /// [`MachineError::Silent`].
+    pub fn wait_for_end(&mut self, job: JobId, time: Duration) -> Result<bool, MachineError> {
+        let until = Instant::now() + time;
+        while self.status()?.jobs.iter().any(|known| known.job == job) {
+            if Instant::now() >= until {
+                return Ok(false);
+            }
+            self.wait_a_moment();
+        }
+        Ok(true)
+    }
+
     /// Takes a host out of the machine, and waits until no job is there and it has left. `waits` gets the jobs that are
     /// waited for, once.
     ///

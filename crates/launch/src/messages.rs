@@ -199,4 +199,9 @@ pub enum ArbiterReport {
     },
     /// The job cannot go on and is ended. The text says why.
     CutOff(String),
+    /// `landeck end` on this host wants the end of the job.
+    EndWanted {
+        /// The name of the host.
+        host: String,
+    },
 }

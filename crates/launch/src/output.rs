@@ -19,7 +19,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use landeck_host::say::reader_is_gone;
+use landeck_host::say::{complain, reader_is_gone};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -72,6 +72,8 @@ pub struct JobOutput {
     recent: Vec<VecDeque<Vec<u8>>>,
     /// The number of sources that hold a part of a line.
     holding: usize,
+    /// Whether the launcher's own words go to the process that was started, which waits for a detached job to begin.
+    has_starter: bool,
 }
 
 /// A stream of a process, whose bytes come in events of its host's part.
@@ -131,7 +133,19 @@ impl JobOutput {
             has_lost: false,
             recent: vec![VecDeque::new(); processes],
             holding: 0,
+            has_starter: false,
         }
+    }
+
+    /// Collects the streams of a detached job in a file. Until it has begun, the launcher says everything to the process
+    /// that was started.
+    pub(crate) fn of_detached(processes: usize, file: OwnedFd, same: OwnedFd) -> JobOutput {
+        JobOutput { has_starter: true, ..JobOutput::new(processes, file, same) }
+    }
+
+    /// From now on the launcher's words go where the output does.
+    pub(crate) const fn leave_starter(&mut self) {
+        self.has_starter = false;
     }
 
     /// Whether both streams of a process go to the same place and need only one pipe.
@@ -288,6 +302,9 @@ impl JobOutput {
 
     /// Writes a text of the launcher itself to its standard error, on a line of its own.
     pub fn say(&mut self, text: &str) {
+        if self.has_starter {
+            return complain(text);
+        }
         let number = self.sink_of(Stream::Error);
         let sink = &mut self.sinks[number];
         if sink.broken {

@@ -1,15 +1,100 @@
-//! The directory for the output of a job: a file for each stream of each rank.
+//! The files for the output of a job: one for each stream of each rank, or one for all of a detached job.
 
-use std::fs::File;
+use std::env;
+use std::fs::{self, File};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use landeck_host::file;
+use landeck_host::say::complain;
+use landeck_memory::JobName;
+use landeck_wire::JobId;
 
 use crate::output::{Stream, digits};
 use crate::request::LaunchError;
+
+/// The file for the words of a detached job's launcher, and for the output of its processes if they have no files of their
+/// own. Dropping this before the job has begun removes the file if it is empty.
+#[derive(Debug)]
+pub(crate) struct DetachedFile {
+    file: File,
+    path: PathBuf,
+    has_begun: bool,
+}
+
+impl DetachedFile {
+    /// Creates the file: `launcher.stderr` in the directory for output files, or `NAME-IDENTITY.out` among the files of
+    /// this user.
+    pub(crate) fn create(
+        directory: Option<&Path>,
+        name: &str,
+        job: JobId,
+    ) -> Result<Self, LaunchError> {
+        let path = match directory {
+            Some(directory) => directory.join("launcher.stderr"),
+            None => {
+                let directory = state_directory().ok_or(LaunchError::NoStateDirectory)?;
+                file::make_directory(&directory).map_err(|source| LaunchError::OutputFile {
+                    path: directory.clone(),
+                    source,
+                })?;
+                let name = JobName::new(name).to_string().replace('/', "-");
+                directory.join(format!("{name}-{job}.out"))
+            }
+        };
+        let path = std::path::absolute(&path).unwrap_or(path);
+        match output_file(&path) {
+            Ok(file) => Ok(Self { file, path, has_begun: false }),
+            Err(source) => Err(LaunchError::OutputFile { path, source }),
+        }
+    }
+
+    /// A further descriptor of the file.
+    pub(crate) fn descriptor(&self) -> io::Result<OwnedFd> {
+        self.file.as_fd().try_clone_to_owned()
+    }
+
+    /// Keeps the file: the job has begun.
+    pub(crate) fn keep(&mut self) {
+        self.has_begun = true;
+    }
+
+    /// The path of the file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl AsFd for DetachedFile {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+impl Drop for DetachedFile {
+    fn drop(&mut self) {
+        if self.has_begun {
+            return;
+        }
+        if self.file.metadata().is_ok_and(|found| found.len() == 0) {
+            // Without a right to remove it, it stays empty.
+            let _ = fs::remove_file(&self.path);
+        } else {
+            let path = self.path.display();
+            complain(format_args!("landeck: the output until then is in {path}"));
+        }
+    }
+}
+
+/// The directory for what this user's detached jobs write.
+fn state_directory() -> Option<PathBuf> {
+    let absolute =
+        |name| env::var_os(name).map(PathBuf::from).filter(|path: &PathBuf| path.is_absolute());
+    let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")));
+    Some(state?.join("landeck"))
+}
 
 /// Creates the directory for output files, unless it exists.
 pub(crate) fn make_directory(path: &Path) -> Result<(), LaunchError> {

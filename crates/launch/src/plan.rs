@@ -179,7 +179,7 @@ impl LaunchPlan {
 }
 
 /// The name of this host.
-fn own_name() -> String {
+pub(crate) fn own_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 

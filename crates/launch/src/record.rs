@@ -30,13 +30,34 @@ pub(crate) struct Record<'a> {
     first: Option<First>,
     /// The abort of a process or guest, whatever failed before.
     aborted: Option<First>,
-    /// The signal that told the launcher to end the job, if any.
-    told: Option<i32>,
+    /// The order to end the job, if one has come.
+    told: Option<Told>,
     timed_out: bool,
     /// The end of something without which a part of the job cannot go on, in words.
     cut_off: Option<String>,
     /// Whether any process was ever a member of the job.
     has_members: bool,
+    /// The processes of which no start was heard, nor that it has failed.
+    unheard: usize,
+}
+
+/// An order to the launcher to end the job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Told {
+    /// The signal that came, or that the command stands for.
+    pub(crate) signal: i32,
+    /// The host on which `landeck end` was called, if it was that.
+    pub(crate) host: Option<String>,
+}
+
+impl Told {
+    /// The cause of the job's end in words.
+    pub(crate) fn cause(&self) -> String {
+        match &self.host {
+            Some(host) => format!("`landeck end` on host {host}"),
+            None => signals::name(self.signal).0.to_owned(),
+        }
+    }
 }
 
 /// The launcher's record of one process.
@@ -115,6 +136,7 @@ impl<'a> Record<'a> {
             programs,
             hosts,
             processes: vec![Process::default(); host_of.len()],
+            unheard: host_of.len(),
             host_of,
             first: None,
             aborted: None,
@@ -154,8 +176,18 @@ impl<'a> Record<'a> {
         found.collect()
     }
 
+    /// Whether all processes were started, and the job does not end already.
+    pub(crate) fn has_begun(&self) -> bool {
+        let is_ending = self.told.is_some() || self.timed_out || self.cut_off.is_some();
+        self.unheard == 0 && !is_ending && (self.first.is_none() || self.goes_on())
+    }
+
     /// Takes note of an event of a host.
     pub(crate) fn take(&mut self, host: usize, event: Happened, output: &mut JobOutput) {
+        if let Happened::Started { rank, .. } | Happened::NotStarted { rank, .. } = event {
+            let is_unheard = |own: &&Process| own.pid == 0 && matches!(own.state, State::Running);
+            self.unheard -= self.processes.get(rank as usize).filter(is_unheard).iter().count();
+        }
         match event {
             Happened::Started { rank, pid, restart } => {
                 let state = State::Running;
@@ -220,9 +252,9 @@ impl<'a> Record<'a> {
         self.first.get_or_insert(First::HostLost);
     }
 
-    /// Takes note of a signal that told the launcher to end the job.
-    pub(crate) fn take_told(&mut self, signal: i32) {
-        self.told.get_or_insert(signal);
+    /// Takes note of what told the launcher to end the job.
+    pub(crate) fn take_told(&mut self, told: Told) {
+        self.told.get_or_insert(told);
     }
 
     /// Takes note of the end of the job's time.
@@ -396,11 +428,11 @@ impl<'a> Record<'a> {
 
     /// The exit code of the job.
     pub(crate) fn exit_code(&self) -> u8 {
-        match (&self.first, self.told) {
+        match (&self.first, &self.told) {
             _ if self.timed_out => TIMED_OUT,
             (Some(first), _) => first.exit_code(),
             _ if self.cut_off.is_some() => 128 + libc::SIGKILL as u8,
-            (None, Some(signal)) if self.awaits_any() => 128 + signal as u8,
+            (None, Some(told)) if self.awaits_any() => 128 + told.signal as u8,
             (None, _) => 0,
         }
     }
@@ -419,8 +451,10 @@ impl<'a> Record<'a> {
         match self.aborted.as_ref().or(self.first.as_ref()) {
             _ if self.timed_out => output.say(&format!("Exit code {code}.")),
             None if self.told.is_some() && self.awaits_any() => self.say_told(code, output),
-            None if self.launch.summary => self.say_summary(elapsed, output),
-            None => {}
+            None if self.told.as_ref().is_some_and(|told| told.host.is_some()) => {
+                self.say_told(code, output);
+            }
+            None => self.say_the_good_end(code, elapsed, output),
             Some(First::NotStarted { rank, error }) => {
                 self.say_not_started(*rank, *error, code, output);
             }
@@ -448,9 +482,20 @@ impl<'a> Record<'a> {
         }
     }
 
+    /// Says what is said of a job that ended well. The exit code of a detached one is told nowhere else.
+    fn say_the_good_end(&self, code: u8, elapsed: Duration, output: &mut JobOutput) {
+        if self.launch.summary {
+            self.say_summary(elapsed, output);
+        }
+        if self.launch.is_detached {
+            let after = report::duration(elapsed);
+            output.say(&format!("The job has ended after {after}. Exit code {code}."));
+        }
+    }
+
     fn say_told(&self, code: u8, output: &mut JobOutput) {
-        let (name, _) = signals::name(self.told.unwrap_or_default());
-        output.say(&format!("The job was ended by {name}. Exit code {code}."));
+        let cause = self.told.as_ref().map(Told::cause).unwrap_or_default();
+        output.say(&format!("The job was ended by {cause}. Exit code {code}."));
     }
 
     fn say_guest(&self, host: usize, pid: u32, at: Duration, code: u8, output: &mut JobOutput) {

@@ -70,6 +70,8 @@ pub struct Launch {
     pub machine: Option<MachineWish>,
     /// The function of a launcher's thread that serves named groups, if it is to.
     pub serves_groups: Option<ServeGroups>,
+    /// Whether the job goes on without the process that starts it, and without its terminal.
+    pub is_detached: bool,
 }
 
 /// A wish for hosts of a machine that stays.
@@ -168,6 +170,11 @@ pub enum LaunchError {
         /// The kernel's error.
         source: io::Error,
     },
+    /// Nothing says where the output of a detached job goes.
+    #[error(
+        "--detach: neither XDG_STATE_HOME nor HOME says where the output goes; set one, or use --output-dir"
+    )]
+    NoStateDirectory,
     /// A rank that does not exist is to get the standard input.
     #[error("--stdin {rank}: there is no such rank; the job has {processes}, counted from 0")]
     StdinRank {
@@ -205,7 +212,7 @@ pub enum LaunchError {
     ServeGroups,
     /// The arbiter has ended before the job began.
     #[error(
-        "the daemon of this host (landeckd) has ended before the job began; its message stands above"
+        "the daemon of this host (landeckd) has ended before the job began; its own message says why"
     )]
     ArbiterEnded,
     /// A necessary system call was refused.
@@ -284,6 +291,7 @@ impl Launch {
             hosts: None,
             machine: None,
             serves_groups: None,
+            is_detached: false,
         }
     }
 }

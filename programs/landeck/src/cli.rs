@@ -2,6 +2,7 @@
 
 use crate::bench::BenchArguments;
 use crate::doctor::DoctorArguments;
+use crate::end::EndArguments;
 use crate::hosts::{HostsArguments, HostsAsked, MapByAsked, map_by, processes};
 use crate::line::{split, with_program_marked};
 use crate::plan::PlanArguments;
@@ -67,6 +68,8 @@ pub(crate) enum Command {
     Top(TopArguments),
     /// Say why a job is stuck.
     Why(WhyArguments),
+    /// End jobs.
+    End(EndArguments),
     /// Show named groups.
     Group(GroupArguments),
     /// Simulate an operation on a modelled platform.
@@ -153,6 +156,7 @@ pub(crate) fn parse(line: Vec<OsString>) -> Result<Command, Usage> {
         CliCommand::Ps(ps) => Ok(Command::Ps(ps)),
         CliCommand::Top(top) => Ok(Command::Top(top)),
         CliCommand::Why(why) => Ok(Command::Why(why)),
+        CliCommand::End(end) => Ok(Command::End(end)),
         CliCommand::Group(group) => Ok(Command::Group(group)),
         CliCommand::Simulate(simulate) => Ok(Command::Simulate(simulate)),
         CliCommand::Vm(vm) => Ok(Command::Vm(vm)),
@@ -181,6 +185,7 @@ enum CliCommand {
     Ps(PsArguments),
     Top(TopArguments),
     Why(WhyArguments),
+    End(EndArguments),
     Group(GroupArguments),
     Doctor(DoctorArguments),
     Plan(Box<PlanArguments>),
@@ -281,8 +286,9 @@ own: python -u, GFORTRAN_UNBUFFERED_PRECONNECTED=y. If the output cannot be writ
 full disk, the launcher says so at once, and the processes go on.
 
 Signals: INT is passed on; two within 2 seconds kill the job. TERM and HUP end the job: TERM, the grace
-time, KILL. QUIT, USR1, USR2, WINCH, TSTP and CONT are passed on. The processes inherit the signals that
-were ignored (except PIPE) or blocked when the launcher was started; the launcher unblocks its own.";
+time, KILL; with --detach HUP means nothing. QUIT, USR1, USR2, WINCH, TSTP and CONT are passed on. The
+processes inherit the signals that were ignored (except PIPE) or blocked when the launcher was started;
+the launcher unblocks its own.";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
@@ -290,6 +296,7 @@ Examples:
   landeck run -n 1 ./master : -n 3 -x OMP_NUM_THREADS=2 ./worker
   landeck run -n 8 --tag --timeout 60 --stacks ./program
   landeck run --host a:4,b:4 ./heat 512
+  landeck run --detach -n 8 ./heat 512
 
 `landeck run --help` and landeck-run(1) describe exit codes, output and signals.";
 
@@ -413,9 +420,15 @@ struct JobArguments {
     /// A stray write to them kills the writer.
     #[arg(long, help_heading = FAILURES)]
     harden: bool,
-    /// The job's name, for `landeck ps`, `top` and `why` [default: the program's name]
+    /// The job's name, for `landeck ps`, `top`, `why` and `end` [default: the program's name]
     #[arg(long, value_name = "NAME", value_parser = job_name, help_heading = JOB)]
     name: Option<String>,
+    /// Return when the job has begun, and let it go on without this terminal.
+    ///
+    /// The standard input is empty. The output goes into a file that the command names, or into those of --output-dir.
+    /// `landeck end` ends the job.
+    #[arg(long, conflicts_with_all = ["stdin", "dry_run"], help_heading = JOB)]
+    detach: bool,
     /// The ways of collective operations: one for all, or one for each.
     ///
     /// For example allreduce=butterfly,broadcast=daisy [default: LANDECK_COLLECTIVES, else those of `landeck tune
@@ -505,6 +518,7 @@ impl JobArguments {
             is_hardened: self.harden,
             grace: self.grace,
             summary: self.summary,
+            is_detached: self.detach,
             serves_groups: self.serve_groups.then_some(serve_groups as ServeGroups),
             ..Launch::new(programs)
         }

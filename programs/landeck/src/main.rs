@@ -5,6 +5,7 @@ mod bench;
 mod cli;
 mod clusters;
 mod doctor;
+mod end;
 mod generate;
 mod hosts;
 mod line;
@@ -74,6 +75,7 @@ fn follow(line: Vec<OsString>) -> ExitCode {
         Ok(Command::Ps(ps)) => shown(ps.run()),
         Ok(Command::Top(top)) => shown(top.run()),
         Ok(Command::Why(why)) => shown(why.run()),
+        Ok(Command::End(end)) => end.run(),
         Ok(Command::Group(group)) => shown(group.run()),
         Ok(Command::Simulate(simulate)) => shown(simulate.run()),
         Ok(Command::Vm(vm)) => vm.run().unwrap_or_else(|error| failed(error, LAUNCHER_FAILED)),

@@ -8,10 +8,9 @@ use std::error::Error as _;
 use std::ffi::OsString;
 
 /// Words by which users try to end a job.
-const ENDING: [&str; 7] = ["stop", "kill", "cancel", "abort", "end", "terminate", "quit"];
+const ENDING: [&str; 6] = ["stop", "kill", "cancel", "abort", "terminate", "quit"];
 /// The way to end a job.
-const HOW_TO_END: &str = "a job ends with its launcher: press Ctrl-C there, or `kill PID` with its number, which \
-                          `landeck ps` shows";
+const HOW_TO_END: &str = "`landeck end JOB` ends a job, and `landeck ps` lists them";
 
 /// A wrong command line of `landeck`.
 pub(crate) struct Usage<'a> {
@@ -220,8 +219,8 @@ mod tests {
                 "--host is for the whole job: write it before the first program",
             ),
             ("run --rsh ssh' ./p", "--rsh ssh': a quote or a backslash stands open at its end"),
-            ("stop", "there is no command stop; a job ends with its launcher: press Ctrl-C there"),
-            ("kill 123", "there is no command kill; a job ends with its launcher"),
+            ("stop", "there is no command stop; `landeck end JOB` ends a job"),
+            ("kill 123", "there is no command kill; `landeck end JOB` ends a job"),
             ("why --tsacks", "there is no option --tsacks; did you mean --stacks?"),
             ("run --output d ./p", "there is no option --output; did you mean --output-dir?"),
             ("why one two", "two is one word too many; `landeck why -h` says what is wanted"),

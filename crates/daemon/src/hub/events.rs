@@ -378,7 +378,7 @@ impl Hub {
         let Some((_, signals)) = &self.signals else { return };
         while let Some(signal) = signals.next() {
             // All others are the launcher's, which passes on what the processes must get.
-            if signal == rustix::process::Signal::TERM.as_raw() {
+            if signal.number == rustix::process::Signal::TERM.as_raw() {
                 self.end = Some(HubEnd::Asked);
             }
         }

@@ -214,6 +214,10 @@ impl WholeJob {
                 self.end(context, refusal.exit_code, cause);
                 self.lose(context, from, refusal.text);
             }
+            // The launcher knows what it means, and for how long processes have time.
+            JobContent::EndWanted { host } => {
+                self.launcher.send(&ArbiterReport::EndWanted { host });
+            }
             JobContent::Event(event) if self.phase == Phase::Running => {
                 self.take_event(context, from, event);
             }

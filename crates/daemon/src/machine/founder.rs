@@ -16,6 +16,7 @@ use tracing::info;
 use crate::admission;
 use crate::context::Context;
 use crate::facts::RELEASE;
+use crate::job_message::JobContent;
 use crate::machine_message::MachineMessage;
 
 /// How long jobs have to end when the machine does. Processes have ten seconds of it.
@@ -80,6 +81,14 @@ impl Founder {
             }
             MachineQuestion::Book { job, name, wish } => {
                 MachineAnswer::Booked(self.book(context, (job, name, wish), from))
+            }
+            MachineQuestion::End { job } => {
+                // One that is over already has ended.
+                if let Some(note) = self.jobs.get(&job) {
+                    let host = name_of(context, from);
+                    context.send(note.conductor, job, JobContent::EndWanted { host });
+                }
+                MachineAnswer::Done(Ok(()))
             }
             MachineQuestion::Drain { host, reason } => {
                 let drained = self.host_named(context, &host).map(|host| {

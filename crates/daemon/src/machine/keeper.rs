@@ -8,11 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use landeck_host::fork::fork_child;
-use landeck_host::{descendants, process, start_signals};
+use landeck_host::{descendants, detached, process, start_signals};
 use landeck_launch::machine::MachineName;
 use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
-
-use crate::machine::detached;
 
 /// A daemon that was killed so often within a minute stays away.
 const STARTS_MAX: usize = 3;
@@ -34,7 +32,10 @@ pub(crate) fn keep(machine: &MachineName) -> io::Result<Option<u8>> {
     let Some(mut daemon) = fork_kept()? else { return Ok(None) };
     // It is a name alone.
     let _ = rustix::thread::set_name(NAME);
-    detached::leave_streams()?;
+    // The process that was started ends soon, and waits for the daemon alone.
+    set_parent_process_death_signal(None)?;
+    detached::leave_input_and_output()?;
+    rustix::stdio::dup2_stderr(io::stdout())?;
     start_signals::take_over();
     let mut starts = Vec::new();
     loop {
@@ -53,6 +54,15 @@ pub(crate) fn keep(machine: &MachineName) -> io::Result<Option<u8>> {
             None => return Err(crate::again(machine)),
         }
     }
+}
+
+/// Says that the kept daemon is ready. It still ends with its keeper.
+///
+/// # Errors
+/// The kernel's error.
+pub(crate) fn is_ready() -> io::Result<()> {
+    detached::is_ready("", None)?;
+    Ok(set_parent_process_death_signal(Some(Signal::TERM))?)
 }
 
 /// Whether a process with this raw wait status was ended by a signal or a panic, and not by its own decision.

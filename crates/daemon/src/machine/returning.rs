@@ -192,7 +192,7 @@ impl<'a> Returning<'a> {
             }
             let calls = !ready[0].revents().is_empty();
             while let Some(signal) = self.signals.next() {
-                self.was_asked |= signal == rustix::process::Signal::TERM.as_raw();
+                self.was_asked |= signal.number == rustix::process::Signal::TERM.as_raw();
             }
             if calls {
                 self.answer();

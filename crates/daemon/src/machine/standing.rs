@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use ipnet::IpNet;
-use landeck_host::say;
+use landeck_host::{detached, say};
 use landeck_launch::hosts_options::PortRange;
 use landeck_launch::machine::{MachineAnswer, MachineName, MachineQuestion};
 use landeck_wire::word::Word;
@@ -14,8 +14,8 @@ use tracing::info;
 use crate::context::Context;
 use crate::facts::RELEASE;
 use crate::machine::callers::{Callers, CallersEvent};
-use crate::machine::detached;
 use crate::machine::founder::Founder;
+use crate::machine::keeper;
 use crate::machine::ticket::ReturnTicket;
 use crate::machine_message::MachineMessage;
 use crate::observers::log;
@@ -135,9 +135,14 @@ impl Standing {
         if let Some(founder) = &mut self.founder {
             founder.host_up(context, host);
         }
-        if !std::mem::replace(&mut self.is_ready, true)
-            && let Err(error) = detached::is_ready()
-        {
+        if std::mem::replace(&mut self.is_ready, true) {
+            return;
+        }
+        let told = match &self.founder {
+            Some(_) => detached::is_ready("", None),
+            None => keeper::is_ready(),
+        };
+        if let Err(error) = told {
             say::complain(format_args!("landeckd cannot leave its terminal: {error}"));
         }
     }

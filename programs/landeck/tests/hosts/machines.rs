@@ -48,6 +48,24 @@ impl Cluster {
         (it["state"].as_str().unwrap().to_owned(), it["processes"].as_u64().unwrap())
     }
 
+    /// Detaches a job of so many sleeping processes on a host. Returns its output file there.
+    fn detach(&self, host: usize, name: &str, processes: &str, options: &[&str]) -> String {
+        let usual = ["run", "--detach", "--name", name, "-n", processes];
+        let script = ["sh", "-c", "echo ready; exec sleep 299"];
+        let ended = run(&mut self.landeck_on(host, &[&usual, options, &script].concat()));
+        let said = &ended.assert(0, &[]).out;
+        assert!(said.contains(&format!("End it by: landeck end {name}\n")), "{ended:?}");
+        let (_, file) = said.split_once(". Output: ").unwrap();
+        file.lines().next().unwrap().to_owned()
+    }
+
+    /// The jobs of the machine, as a host tells it.
+    fn jobs_on(&self, host: usize) -> Vec<String> {
+        let status = self.status_on(host);
+        let jobs = status["jobs"].as_array().unwrap().iter();
+        jobs.map(|job| job["name"].as_str().unwrap().to_owned()).collect()
+    }
+
     /// Ends the machine, and checks that nothing is left of it.
     fn stop_lab(&self) {
         run(&mut self.landeck(&["vm", "stop"])).assert(0, &[]);
@@ -115,11 +133,7 @@ fn a_day_of_a_machine() {
     refused.assert(125, &["no host of lab is free: ", "heat on n1 n2", "other on n3"]);
     // Full hosts are oversubscribed.
     assert_eq!(cluster.where_on(0, &["-n", &(3 * cores).to_string()]).len(), 3 * cores);
-    let names = |status: serde_json::Value| {
-        let jobs = status["jobs"].as_array().unwrap().clone();
-        jobs.iter().map(|job| job["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
-    };
-    assert_eq!(names(cluster.status_on(2)), ["heat", "other"]);
+    assert_eq!(cluster.jobs_on(2), ["heat", "other"]);
     // A host without a process of a job sees it whole.
     let listed = run(&mut cluster.landeck_on(2, &["ps"]));
     let heat_line = format!("heat, {both} processes on 2 hosts: ");
@@ -134,7 +148,7 @@ fn a_day_of_a_machine() {
     (0..3).for_each(|host| drop(cluster.shell(host, "touch /tmp/go")));
     assert_eq!(heat.end().assert(0, &[]).out.matches("end\n").count(), 2 * cores);
     other.end().assert(0, &[]);
-    assert_eq!(names(cluster.status_on(0)), [""; 0]);
+    assert_eq!(cluster.jobs_on(0), [""; 0]);
     if cores > 1 {
         jobs_have_cores_of_their_own(&cluster);
     }
@@ -414,6 +428,71 @@ fn a_killed_daemon_is_started_again_and_its_host_comes_back() {
 }
 
 #[test]
+fn jobs_of_a_machine_are_ended_from_each_of_its_hosts() {
+    let test = "jobs_of_a_machine_are_ended_from_each_of_its_hosts";
+    let Some(cluster) = lab(test, 3, &["n2", "n3"]) else { return };
+    let end = |host: usize, words: &[&str]| {
+        run(&mut cluster.landeck_on(host, &[&["end"], words].concat()))
+    };
+    // The third host has neither processes of this job nor its launcher.
+    let file = cluster.detach(0, "far", &cluster.all_of(2), &[]);
+    let unknown = end(2, &["nobody"]);
+    unknown.assert(2, &["no job is called \"nobody\": there is far ("]);
+    end(2, &["--machine", "other", "far"]).assert(125, &["no machine other", "there is lab"]);
+    assert_eq!(end(2, &["far"]).assert(0, &[]).err, "");
+    assert_eq!(cluster.jobs_on(1), [""; 0]);
+    let count = 2 * cluster.cores();
+    let wanted =
+        "ready\n".repeat(count) + "The job was ended by `landeck end` on host n3. Exit code 143.\n";
+    assert_eq!(cluster.shell(0, &format!("cat {file}")), wanted);
+    // Jobs that are not detached end in the same way, several at once, and all are over then.
+    let near = cluster.start_waiting(1, "near", "1");
+    let other = cluster.start_waiting(2, "other", &cluster.all_of(1));
+    end(0, &["--machine", "lab", "near", "other"]).assert(0, &[]);
+    assert_eq!(cluster.jobs_on(0), [""; 0]);
+    for running in [near, other] {
+        let ended = running.end();
+        ended.assert(143, &["The job was ended by `landeck end` on host n1. Exit code 143."]);
+    }
+    // Two jobs of one name are told apart by their identities.
+    let first = cluster.detach(0, "twin", "1", &[]);
+    cluster.detach(1, "twin", "1", &["--machine", "lab"]);
+    let unclear = end(2, &["twin"]);
+    assert_eq!(unclear.assert(2, &[]).err.matches("twin (").count(), 2, "{unclear:?}");
+    let identity = first.trim_end_matches(".out").rsplit('-').next().unwrap();
+    end(2, &[identity]).assert(0, &[]);
+    end(2, &["twin"]).assert(0, &[]);
+    cluster.stop_lab();
+}
+
+#[test]
+fn a_detached_job_that_waits_begins_or_ends_with_its_command() {
+    let test = "a_detached_job_that_waits_begins_or_ends_with_its_command";
+    let Some(cluster) = lab(test, 2, &["n2"]) else { return };
+    cluster.detach(0, "first", &cluster.all_of(2), &["--exclusive"]);
+    let alone = ["run", "--detach", "--exclusive", "-n", "1"];
+    let refused = run(&mut cluster.landeck(&[&alone[..], &["true"]].concat()));
+    refused.assert(125, &["no host of lab is free: first on n1 n2", "--wait waits"]);
+    let line = [&alone[..], &["--wait", "--name", "next", "sleep", "299"]].concat();
+    let waiting = start(&mut cluster.landeck_on(1, &line));
+    let given_up = start(&mut cluster.landeck_on(1, &line));
+    let launchers = || cluster.named(1, "landeck");
+    wait_until("both have forked their launchers", || launchers().len() == 4);
+    // The command is the parent of its launcher, and their numbers ascend.
+    let parent = |pid: u32| cluster.shell(1, &format!("cut -d' ' -f4 /proc/{pid}/stat"));
+    let is_starter = |pid: &u32| !launchers().contains(&parent(*pid).trim().parse().unwrap());
+    let starters: Vec<u32> = launchers().into_iter().filter(is_starter).collect();
+    cluster.signal_pid(1, starters[1], "INT");
+    wait_until("its launcher has ended with it", || launchers().len() == 2);
+    run(&mut cluster.landeck_on(1, &["end", "first"])).assert(0, &[]);
+    let ended = [waiting.end(), given_up.end()];
+    let began: Vec<&Ended> = ended.iter().filter(|ended| ended.status.success()).collect();
+    assert!(began.len() == 1 && began[0].out.starts_with("next ("), "{ended:?}");
+    run(&mut cluster.landeck(&["end", "next"])).assert(0, &[]);
+    cluster.stop_lab();
+}
+
+#[test]
 fn a_host_may_get_another_address() {
     let Some(cluster) = lab("a_host_may_get_another_address", 2, &["n2"]) else { return };
     let running = cluster.start_waiting(0, "moves", &cluster.all_of(2));
@@ -431,4 +510,41 @@ fn a_host_may_get_another_address() {
     running.end().assert(0, &[]);
     assert_eq!(cluster.where_on(1, &["-n", &cluster.all_of(2)]).len(), 2 * cluster.cores());
     cluster.stop_lab();
+}
+
+#[test]
+fn a_detached_job_has_a_machine_of_its_own() {
+    let Some(cluster) = Cluster::pair("a_detached_job_has_a_machine_of_its_own") else { return };
+    let hosts = ["--rsh", "landeck-rsh", "--host", "n1:1,n2:1"];
+    let file = cluster.detach(0, "own", "2", &hosts);
+    let elsewhere = run(&mut cluster.landeck_on(1, &["end", "own"]));
+    elsewhere
+        .assert(2, &["the launcher of own (", "is not seen from here", "Call landeck end there"]);
+    run(&mut cluster.landeck(&["end", "own"])).assert(0, &[]);
+    cluster.assert_nothing_left();
+    let wanted = "ready\nready\nThe job was ended by `landeck end` on host n1. Exit code 143.\n";
+    assert_eq!(cluster.shell(0, &format!("cat {file}")), wanted);
+    // One without a part here is ended by its launcher, and is seen on its hosts.
+    let hosts = ["--rsh", "landeck-rsh", "--host", "n2:2", "--name", "away"];
+    let away =
+        run(&mut cluster.landeck(&[&["run", "--detach"], &hosts[..], &["sleep", "99"]].concat()));
+    let words = "See it by: landeck ps away on n2. End it by: landeck end away\n";
+    assert!(away.assert(0, &[]).out.ends_with(words), "{away:?}");
+    let not_here = run(&mut cluster.landeck(&["ps", "away"]));
+    not_here.assert(2, &["away (", "has no process on this host, only its launcher"]);
+    let there = run(&mut cluster.landeck_on(1, &["ps", "away"]));
+    assert!(there.assert(0, &[]).out.contains("  away, 2 processes"), "{there:?}");
+    let file = away.out.split(". Output: ").nth(1).unwrap().lines().next().unwrap();
+    run(&mut cluster.landeck(&["end", "away"])).assert(0, &[]);
+    let wanted = "The job was ended by `landeck end` on host n1. Exit code 143.\n";
+    assert_eq!(cluster.shell(0, &format!("cat {file}")), wanted);
+    cluster.assert_nothing_left();
+    // It says why it does not begin, in the words of one with a terminal.
+    let nowhere = ["--rsh", "landeck-rsh", "--host", "n1:1,n9:1", "true"];
+    let both = [&["run"][..], &["run", "--detach"]]
+        .map(|how| run(&mut cluster.landeck(&[how, &nowhere].concat())));
+    let [attached, detached] = &both;
+    detached.assert(125, &["host n9"]);
+    assert_eq!(attached.err, detached.err);
+    cluster.assert_nothing_left();
 }
