@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use landeck_launch::spec::HostLink;
 use landeck_memory::Segment;
 use landeck_protocols::hosts::LinkSight;
 use landeck_trust::{JoinToken, KeyHash, TrustError};
@@ -234,6 +235,12 @@ impl<'a> Context<'a> {
     /// The links that the jobs have found that this daemon has conducted.
     pub(crate) fn known_links(&mut self) -> &mut LinkFindings {
         &mut self.hub.links.known
+    }
+
+    /// All links that are known here, as they stand in the segments of jobs.
+    pub(crate) fn links(&self) -> Vec<HostLink> {
+        let hosts: Vec<HostNumber> = self.hosts().map(|entry| entry.host).collect();
+        self.hub.links.known.settled(&hosts)
     }
 
     /// Takes the findings about links, when all of them were measured or their time is over.

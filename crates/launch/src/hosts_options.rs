@@ -10,6 +10,8 @@ use ipnet::IpNet;
 use landeck_hostfile::{HostRequest, RanksBy};
 use serde::{Deserialize, Serialize};
 
+use crate::machine::BookingOrder;
+
 /// The default time that a host may be silent.
 pub const HOST_TIMEOUT: Duration = Duration::from_secs(3);
 /// The shortest and the longest time that a host may be silent.
@@ -68,6 +70,14 @@ impl HostsOptions {
             is_plain: false,
             start: HostStart::default(),
         }
+    }
+}
+
+/// The order in which the hosts of a job take ranks, if they are chosen in this order.
+pub const fn ranks_by(order: BookingOrder) -> RanksBy {
+    match order {
+        BookingOrder::Spread => RanksBy::Node,
+        BookingOrder::Fill | BookingOrder::Load => RanksBy::Slot,
     }
 }
 

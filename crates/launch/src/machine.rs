@@ -6,10 +6,12 @@ use std::str::FromStr;
 
 use landeck_joining::address::Address;
 use landeck_protocols::hosts::BookingWish;
+pub use landeck_protocols::hosts::{BookingOrder, HostLoad, HostPressure};
 use landeck_wire::{HostNumber, JobId};
 use serde::{Deserialize, Serialize};
 
 use crate::gathering::{AdmissionRefusal, Admitted};
+use crate::spec::HostLink;
 
 /// The variable that names a machine.
 pub const VARIABLE: &str = "LANDECK_MACHINE";
@@ -135,6 +137,8 @@ pub struct MachineStatus {
     pub release: String,
     /// Its hosts, the founder's first.
     pub hosts: Vec<HostStatus>,
+    /// The links between its hosts that a job has had measured.
+    pub links: Vec<HostLink>,
     /// Its jobs, the oldest first.
     pub jobs: Vec<JobStatus>,
 }
@@ -156,6 +160,8 @@ pub struct HostStatus {
     pub processes: u32,
     /// The reason for the state, if there is one.
     pub why: String,
+    /// Its load, about a second old; `None` if it has told none or takes no part.
+    pub load: Option<HostLoad>,
 }
 
 /// The standing of a host in a machine.

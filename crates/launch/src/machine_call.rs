@@ -124,7 +124,7 @@ impl MachineCall {
         loop {
             match self.ask(MachineQuestion::Book { job, name: name.clone(), wish })? {
                 // It has its place in the order of those that wait, as long as this conversation lasts.
-                MachineAnswer::Booked(Err(_)) if wish.waits => self.wait_a_moment(),
+                MachineAnswer::Booked(Err(_)) if wish.waits => self.wait(ASK_AGAIN),
                 MachineAnswer::Booked(outcome) => return Ok(outcome),
                 _ => return Err(self.confused()),
             }
@@ -199,17 +199,18 @@ impl MachineCall {
                 MachineAnswer::Removing(Err(why)) => return Ok(Err(why)),
                 _ => return Err(self.confused()),
             }
-            self.wait_a_moment();
+            self.wait(ASK_AGAIN);
         }
         while self.status()?.hosts.iter().any(|known| known.name == host) {
-            self.wait_a_moment();
+            self.wait(ASK_AGAIN);
         }
         Ok(Ok(()))
     }
 
-    /// Waits before a question is asked again. Nothing comes without one.
-    fn wait_a_moment(&mut self) {
-        let _ = self.stream.wait_next(Some(Instant::now() + ASK_AGAIN));
+    /// Waits for so long, or until the daemon ends.
+    pub fn wait(&mut self, time: Duration) {
+        // Nothing comes without a question.
+        let _ = self.stream.wait_next(Some(Instant::now() + time));
     }
 
     /// The stream, behind the questions: it is that of a launcher now.

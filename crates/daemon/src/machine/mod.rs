@@ -3,4 +3,5 @@
 pub(crate) mod callers;
 pub(crate) mod detached;
 mod founder;
+mod load;
 pub(crate) mod standing;

@@ -12,6 +12,7 @@ use crate::context::Context;
 use crate::machine::callers::{Callers, CallersEvent};
 use crate::machine::detached;
 use crate::machine::founder::Founder;
+use crate::machine::load::LoadLooks;
 use crate::machine_message::MachineMessage;
 use crate::observers::log;
 
@@ -23,6 +24,7 @@ pub(crate) struct Standing {
     asked: BTreeMap<u64, u64>,
     last_request: u64,
     founder: Option<Founder>,
+    load: LoadLooks,
     is_ready: bool,
     /// The founder has told this host to leave.
     leaves: bool,
@@ -40,6 +42,7 @@ impl Standing {
             asked: BTreeMap::new(),
             last_request: 0,
             founder: is_founder.then(|| Founder::new(name)),
+            load: LoadLooks::default(),
             is_ready: false,
             leaves: false,
         })
@@ -58,6 +61,7 @@ impl Standing {
         if self.founder.is_some() && !self.is_ready {
             self.host_up(context, context.own_host());
         }
+        self.tell_load(context);
         let mut starts = Vec::new();
         for event in self.callers.take_events() {
             match event {
@@ -67,6 +71,20 @@ impl Standing {
             }
         }
         starts
+    }
+
+    /// Tells the founder the load of this host, once a second.
+    fn tell_load(&mut self, context: &mut Context<'_>) {
+        if !self.is_ready {
+            return;
+        }
+        if let Some(load) = self.load.look(context.now()) {
+            match &mut self.founder {
+                Some(founder) => founder.note_load(context.own_host(), load),
+                None => context.send_machine(HostNumber::ARBITER, MachineMessage::Load(load)),
+            }
+        }
+        context.wake_at(self.load.due());
     }
 
     /// Tells the founder that a job is over.
@@ -90,6 +108,10 @@ impl Standing {
                 context.send_machine(from, MachineMessage::Answered { request, answer });
             }
             (MachineMessage::JobOver(job), Some(founder)) => founder.job_over(context, job),
+            (MachineMessage::Load(load), Some(founder)) => founder.note_load(from, load),
+            (MachineMessage::Links { host, found }, Some(_)) => {
+                context.known_links().add(host, &found);
+            }
             (MachineMessage::Leave, None) if from == HostNumber::ARBITER => self.leaves = true,
             (MachineMessage::Answered { request, answer }, None) => {
                 if let Some(caller) = self.asked.remove(&request) {
