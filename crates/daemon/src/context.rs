@@ -14,6 +14,7 @@ use landeck_wire::{HostIncarnation, HostNumber, JobId, MachineId, ProcessId, Seg
 use rustix::event::epoll::EventFlags;
 use rustix::net::{getpeername, getsockname};
 
+use crate::DaemonError;
 use crate::bootstrap::DaemonOptions;
 use crate::daemon_message::DaemonMessage;
 use crate::facts::HostFacts;
@@ -259,6 +260,14 @@ impl<'a> Context<'a> {
             self.hub.settle();
             self.hub.part_removed(segment);
         }
+    }
+
+    /// Listens for other hosts, if this daemon does not yet.
+    ///
+    /// # Errors
+    /// [`DaemonError`]: none of the ports is free.
+    pub(crate) fn open_port(&mut self) -> Result<(), DaemonError> {
+        self.hub.open_port()
     }
 
     /// Admits a host to the machine, and makes the word that says so; for the arbiter. Returns its number.

@@ -41,6 +41,7 @@ use crate::reactor::Reactor;
 use crate::relay::Relay;
 use crate::trunks::envelope::EnvelopeClass;
 use crate::trunks::{Trunks, TrunksEvent};
+use crate::{DaemonError, no_port};
 
 mod events;
 mod messages;
@@ -77,7 +78,7 @@ pub(crate) struct Port {
     /// The port for connections.
     pub(crate) listener: Listener,
     /// The port for datagrams.
-    pub(crate) datagrams: OwnedFd,
+    datagrams: Option<OwnedFd>,
     /// The keys of this daemon.
     pub(crate) pair: KeyPair,
     /// The addresses of this host.
@@ -157,16 +158,25 @@ pub(crate) struct Hub {
 }
 
 impl Port {
-    /// Opens the port of this daemon, and makes its keys.
+    /// Makes the keys of this daemon. Its port is not open yet.
+    ///
+    /// # Errors
+    /// The kernel's error, or that of the library of keys.
+    pub(crate) fn closed(range: Option<PortRange>, networks: &[IpNet]) -> io::Result<Self> {
+        let (reactor, listener) = (Reactor::new()?, Listener::closed(range));
+        let pair = KeyPair::generate().map_err(io::Error::other)?;
+        let (addresses, clock) = (addresses::here(networks), BootClock::start());
+        Ok(Self { reactor, listener, datagrams: None, pair, addresses, clock })
+    }
+
+    /// Makes the keys of this daemon, and opens its port.
     ///
     /// # Errors
     /// The kernel's error, or that of the library of keys.
     pub(crate) fn open(range: Option<PortRange>, networks: &[IpNet]) -> io::Result<Self> {
-        let mut reactor = Reactor::new()?;
-        let (listener, datagrams) = Listener::open(&mut reactor, range)?;
-        let pair = KeyPair::generate().map_err(io::Error::other)?;
-        let (addresses, clock) = (addresses::here(networks), BootClock::start());
-        Ok(Self { reactor, listener, datagrams, pair, addresses, clock })
+        let mut port = Self::closed(range, networks)?;
+        port.datagrams = Some(port.listener.open(&mut port.reactor)?);
+        Ok(port)
     }
 
     /// The addresses of this daemon.
@@ -222,7 +232,6 @@ impl Hub {
             descriptors.map_or(1 << 20, |most| usize::try_from(most / 4).unwrap_or(1 << 20));
         let lanes = Lanes::new(place, station.options.is_plain, timing, undelivered);
         let datagrams_token = reactor.token();
-        reactor.watch(&datagrams, datagrams_token, EventFlags::IN)?;
         let facts = HostFacts::here();
         let mut hub = Self {
             reactor,
@@ -242,7 +251,7 @@ impl Hub {
             facts,
             pair,
             listener,
-            heartbeats: Heartbeats::new(datagrams, own),
+            heartbeats: Heartbeats::new(own),
             datagrams_token,
             watch,
             is_drained: true,
@@ -256,7 +265,34 @@ impl Hub {
             station,
         };
         hub.follow(events);
+        if let Some(datagrams) = datagrams {
+            hub.take_datagrams(datagrams)?;
+        }
         Ok(hub)
+    }
+
+    /// Listens for other hosts, if it does not yet. In the host table the founder's addresses have no port then; it is told to
+    /// each host that is admitted.
+    ///
+    /// # Errors
+    /// [`DaemonError`]: none of the ports is free.
+    pub(crate) fn open_port(&mut self) -> Result<(), DaemonError> {
+        if self.listener.is_open() {
+            return Ok(());
+        }
+        let datagrams =
+            self.listener.open(&mut self.reactor).map_err(no_port(self.listener.range()))?;
+        self.take_datagrams(datagrams).map_err(no_port(None))?;
+        let port = self.listener.port();
+        self.station.own.addresses.iter_mut().for_each(|address| address.set_port(port));
+        Ok(())
+    }
+
+    /// Sends and reads datagrams over this socket.
+    fn take_datagrams(&mut self, datagrams: OwnedFd) -> io::Result<()> {
+        self.reactor.watch(&datagrams, self.datagrams_token, EventFlags::IN)?;
+        self.heartbeats.use_socket(datagrams);
+        Ok(())
     }
 
     /// Serves those who look at jobs of this machine that have no part here.

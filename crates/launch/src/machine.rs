@@ -262,6 +262,27 @@ pub enum MachineError {
     /// A name is impossible.
     #[error(transparent)]
     Name(#[from] MachineNameError),
+    /// Its daemon is another release than this program.
+    #[error(
+        "the daemon of {name} on this host is release {theirs}, and this command is release {ours}: use the landeck of \
+         release {theirs}, or stop the machine with that and start it with this one"
+    )]
+    Release {
+        /// The machine.
+        name: MachineName,
+        /// The release of its daemon.
+        theirs: String,
+        /// The release of this program.
+        ours: String,
+    },
+    /// Its daemon serves no further caller.
+    #[error("the daemon of {name} on this host serves no further command or launcher: {why}")]
+    Refused {
+        /// The machine.
+        name: MachineName,
+        /// The reason.
+        why: String,
+    },
     /// Its daemon does not answer.
     #[error("the daemon of {name} on this host does not answer: {source}")]
     Silent {

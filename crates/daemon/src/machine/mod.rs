@@ -4,4 +4,5 @@ pub(crate) mod callers;
 pub(crate) mod detached;
 mod founder;
 mod load;
+mod logout;
 pub(crate) mod standing;

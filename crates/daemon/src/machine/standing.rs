@@ -13,6 +13,7 @@ use crate::machine::callers::{Callers, CallersEvent};
 use crate::machine::detached;
 use crate::machine::founder::Founder;
 use crate::machine::load::LoadLooks;
+use crate::machine::logout;
 use crate::machine_message::MachineMessage;
 use crate::observers::log;
 
@@ -127,10 +128,13 @@ impl Standing {
         if let Some(founder) = &mut self.founder {
             founder.host_up(context, host);
         }
-        if !std::mem::replace(&mut self.is_ready, true)
-            && let Err(error) = detached::is_ready()
-        {
-            say::complain(format_args!("landeckd cannot leave its terminal: {error}"));
+        if !std::mem::replace(&mut self.is_ready, true) {
+            if let Some(warning) = logout::warning() {
+                say::complain(warning);
+            }
+            if let Err(error) = detached::is_ready() {
+                say::complain(format_args!("landeckd cannot leave its terminal: {error}"));
+            }
         }
     }
 
