@@ -173,7 +173,8 @@ impl Launch {
             (PartsWay::Here(_), None) => (5, ", or send both streams to one place (2>&1)"),
         };
         let processes = plan.processes();
-        Ok(make_room_for_descriptors(processes, u64::from(processes) * each + 64, hint)?)
+        let needed = u64::from(processes) * each + 64;
+        Ok(make_room_for_descriptors(processes, needed, "the launcher", hint)?)
     }
 
     fn spec(&self, plan: &LaunchPlan, is_merged: bool) -> Result<JobSpec, LaunchError> {

@@ -7,6 +7,9 @@ use landeck_protocols::hosts::HostLoad;
 
 /// The time between two looks.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// A look waits up to so long for a turn of the loop that something else has caused, so that it wakes a daemon at rest
+/// seldom.
+const SLACK: Duration = Duration::from_millis(500);
 
 /// Looks at the load of this host.
 #[derive(Debug, Default)]
@@ -17,9 +20,9 @@ pub(crate) struct LoadLooks {
 }
 
 impl LoadLooks {
-    /// When the next look is due.
-    pub(crate) const fn due(&self) -> Duration {
-        self.due
+    /// When a look is due at the latest.
+    pub(crate) fn deadline(&self) -> Duration {
+        self.due + SLACK
     }
 
     /// Looks, if it is time.
@@ -52,7 +55,7 @@ mod tests {
         let load = looks.look(Duration::from_millis(100)).unwrap();
         assert!(load.memory_kib >= load.available_kib && load.available_kib > 0, "{load:?}");
         assert_eq!(looks.look(Duration::from_millis(1_099)), None);
-        assert_eq!(looks.due(), Duration::from_millis(1_100));
-        assert!(looks.look(looks.due()).is_some());
+        assert_eq!(looks.deadline(), Duration::from_millis(1_600));
+        assert!(looks.look(Duration::from_millis(1_100)).is_some());
     }
 }

@@ -85,7 +85,7 @@ impl Standing {
                 None => context.send_machine(HostNumber::ARBITER, MachineMessage::Load(load)),
             }
         }
-        context.wake_at(self.load.due());
+        context.wake_at(self.load.deadline());
     }
 
     /// Tells the founder that a job is over.
