@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use landeck_launch::spec::HostLink;
+use landeck_launch::machine::LinkStatus;
 use landeck_memory::Segment;
 use landeck_protocols::hosts::LinkSight;
 use landeck_trust::{JoinToken, KeyHash, TrustError};
@@ -238,10 +238,11 @@ impl<'a> Context<'a> {
         &mut self.hub.links.known
     }
 
-    /// All links that are known here, as they stand in the segments of jobs.
-    pub(crate) fn links(&self) -> Vec<HostLink> {
+    /// The links between hosts that take part whose latency is known here.
+    pub(crate) fn links(&self) -> Vec<LinkStatus> {
         let hosts: Vec<HostNumber> = self.hosts().map(|entry| entry.host).collect();
-        self.hub.links.known.settled(&hosts)
+        let found = self.hub.links.known.between(&hosts);
+        found.map(|(hosts, sight)| LinkStatus { hosts, sight }).collect()
     }
 
     /// Takes the findings about links, when all of them were measured or their time is over.

@@ -8,9 +8,8 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use landeck_hostfile::{HostRequest, RanksBy};
+use landeck_protocols::hosts::BookingOrder;
 use serde::{Deserialize, Serialize};
-
-use crate::machine::BookingOrder;
 
 /// The default time that a host may be silent.
 pub const HOST_TIMEOUT: Duration = Duration::from_secs(3);

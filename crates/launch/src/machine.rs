@@ -6,12 +6,11 @@ use std::str::FromStr;
 
 use landeck_joining::address::Address;
 use landeck_protocols::hosts::BookingWish;
-pub use landeck_protocols::hosts::{BookingOrder, HostLoad, HostPressure};
+pub use landeck_protocols::hosts::{BookingOrder, HostLoad, HostPressure, LinkSight};
 use landeck_wire::{HostNumber, JobId};
 use serde::{Deserialize, Serialize};
 
 use crate::gathering::{AdmissionRefusal, Admitted};
-use crate::spec::HostLink;
 
 /// The variable that names a machine.
 pub const VARIABLE: &str = "LANDECK_MACHINE";
@@ -138,7 +137,7 @@ pub struct MachineStatus {
     /// Its hosts, the founder's first.
     pub hosts: Vec<HostStatus>,
     /// The links between its hosts that a job has had measured.
-    pub links: Vec<HostLink>,
+    pub links: Vec<LinkStatus>,
     /// Its jobs, the oldest first.
     pub jobs: Vec<JobStatus>,
 }
@@ -162,6 +161,15 @@ pub struct HostStatus {
     pub why: String,
     /// Its load, about a second old; `None` if it has told none or takes no part.
     pub load: Option<HostLoad>,
+}
+
+/// A link between two hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkStatus {
+    /// Both hosts.
+    pub hosts: (HostNumber, HostNumber),
+    /// Its latency, and what else was found.
+    pub sight: LinkSight,
 }
 
 /// The standing of a host in a machine.

@@ -12,11 +12,12 @@ use landeck_host::say::SayError;
 use landeck_hostfile::HostPlacementError;
 use landeck_memory::SegmentError;
 use landeck_memory::plan::SETTINGS_WORDS;
+use landeck_protocols::hosts::BookingOrder;
 
 use crate::guardian::{GuardianError, OnFailure};
 use crate::hosts_options::HostsOptions;
 use crate::input::InputTo;
-use crate::machine::{BookingOrder, MachineError, MachineName};
+use crate::machine::{MachineError, MachineName};
 use crate::output::LineTag;
 use crate::program::ProgramError;
 

@@ -333,3 +333,25 @@ impl HostNote {
 fn name_of(context: &Context<'_>, host: HostNumber) -> String {
     context.host(host).map_or_else(|| host.0.to_string(), |entry| entry.name.clone())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_host_has_not_answered_for_longer_and_longer() {
+        let at = Duration::from_secs;
+        let note = |state, silent_since| HostNote {
+            state,
+            since: at(20),
+            why: "new disk".to_owned(),
+            silent_since,
+        };
+        let lost = note(HostState::Lost, Some(at(10)));
+        assert_eq!(lost.why_until(at(22), at(61)), "no answer for 12.0 s, gone in 49.0 s");
+        assert_eq!(lost.why_until(at(80), at(61)), "no answer for 70.0 s, gone in 0 ms");
+        assert_eq!(lost.why_at(at(71)), "no answer for 61.0 s");
+        let draining = note(HostState::Draining, None);
+        assert_eq!(draining.why_until(at(22), at(61)), "new disk");
+    }
+}

@@ -35,7 +35,7 @@ fn own_uid() -> u32 {
 /// only the one in the last folder is read; additions follow in the order of their names.
 fn configuration(folders: &[&str]) -> Vec<String> {
     let mains = folders.iter().map(|folder| Path::new(folder).join("logind.conf"));
-    let mut paths: Vec<_> = mains.filter(|path| path.is_file()).last().into_iter().collect();
+    let mut paths: Vec<_> = mains.filter(|path| path.is_file()).next_back().into_iter().collect();
     let mut additions = BTreeMap::new();
     for folder in folders {
         let Ok(entries) = read_dir(Path::new(folder).join("logind.conf.d")) else { continue };

@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use landeck_host::report::{decimal_size, duration};
-use landeck_launch::machine::{HostStatus, JobHost, JobStatus, MachineStatus};
-use landeck_launch::spec::HostLink;
+use landeck_launch::machine::{HostStatus, JobHost, JobStatus, LinkStatus, MachineStatus};
 use serde_json::{Value, json};
 
 use super::size;
@@ -93,7 +92,7 @@ fn jobs_on<'a>(
 }
 
 /// The names of the hosts of a link.
-fn ends<'a>(status: &'a MachineStatus, link: &HostLink) -> [&'a str; 2] {
+fn ends<'a>(status: &'a MachineStatus, link: &LinkStatus) -> [&'a str; 2] {
     let name = |number| {
         let known = status.hosts.iter().find(|host| host.number == number);
         known.map_or("", |host| host.name.as_str())
@@ -101,22 +100,23 @@ fn ends<'a>(status: &'a MachineStatus, link: &HostLink) -> [&'a str; 2] {
     [name(link.hosts.0), name(link.hosts.1)]
 }
 
-/// The latency of a link in seconds, and its rate in bytes for each second if that was found.
-fn latency_and_rate(link: &HostLink) -> (f64, Option<f64>) {
-    let [latency_ps, _, kib_ps] = link.words;
-    (latency_ps as f64 / 1e12, (kib_ps > 0).then(|| 1024.0 / (kib_ps as f64 / 1e12)))
+/// The latency of a link in seconds, and its rate in bytes for each second, if they were found.
+fn latency_and_rate(link: &LinkStatus) -> [Option<f64>; 2] {
+    let seconds = |ps: u64| ps as f64 / 1e12;
+    [link.sight.latency_ps.map(seconds), link.sight.kib_ps.map(|ps| 1024.0 / seconds(ps))]
 }
 
-fn figures(link: &HostLink) -> String {
-    let (latency_s, rate) = latency_and_rate(link);
-    let rate = rate.map_or_else(String::new, |rate| format!(", {}/s", decimal_size(rate as u64)));
-    format!("{:.0} us{rate}", latency_s * 1e6)
+fn figures(link: &LinkStatus) -> String {
+    let [latency_s, rate] = latency_and_rate(link);
+    let latency = latency_s.map(|seconds| format!("{:.0} us", seconds * 1e6));
+    let rate = rate.map(|rate| format!("{}/s", decimal_size(rate as u64)));
+    latency.into_iter().chain(rate).collect::<Vec<_>>().join(", ")
 }
 
 /// The state of a machine for programs.
 pub(super) fn value(status: &MachineStatus) -> Value {
-    let link = |link: &HostLink| {
-        let (latency_s, bytes_per_s) = latency_and_rate(link);
+    let link = |link: &LinkStatus| {
+        let [latency_s, bytes_per_s] = latency_and_rate(link);
         json!({
             "hosts": ends(status, link),
             "latency_s": latency_s,
@@ -174,7 +174,7 @@ fn host_value(status: &MachineStatus, host: &HostStatus) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck_launch::machine::{HostLoad, HostPressure, HostState};
+    use landeck_launch::machine::{HostLoad, HostPressure, HostState, LinkSight};
     use landeck_wire::{HostNumber, JobId};
 
     /// A machine with a busy host and a lost one, which share a job.
@@ -196,6 +196,7 @@ mod tests {
             available_kib: 3 << 19,
             pressure: Some(HostPressure { processor: 5_040, memory: 0, disk: 149 }),
         };
+        let sight = LinkSight { latency_ps: Some(31_400_000), gap_ps: None, kib_ps: Some(853_333) };
         let lost = HostStatus {
             state: HostState::Lost,
             why: "no answer for 12.0 s, gone in 49.0 s".to_owned(),
@@ -210,10 +211,7 @@ mod tests {
             name: "lab".parse().unwrap(),
             release: "0.1.0".to_owned(),
             hosts: vec![HostStatus { load: Some(load), ..host(0, "adalovelace") }, lost],
-            links: vec![HostLink {
-                hosts: (HostNumber(0), HostNumber(1)),
-                words: [31_400_000, 0, 853_333],
-            }],
+            links: vec![LinkStatus { hosts: (HostNumber(0), HostNumber(1)), sight }],
             jobs: vec![JobStatus {
                 job: JobId(7),
                 name: "heat".to_owned(),

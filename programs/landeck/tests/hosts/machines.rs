@@ -192,6 +192,33 @@ fn a_machine_of_one_host_listens_on_no_address() {
 }
 
 #[test]
+fn a_logout_is_warned_of_and_takes_no_runtime_directory_along() {
+    let test = "a_logout_is_warned_of_and_takes_no_runtime_directory_along";
+    let Some(cluster) = Cluster::pair(test) else { return };
+    // Each host has a /run of its own.
+    let settings = "mkdir -p /run/systemd/seats /run/systemd/logind.conf.d && \
+        printf '[Login]\nKillUserProcesses=yes\nKillExcludeUsers=\n' >/run/systemd/logind.conf.d/z.conf";
+    (0..2).for_each(|host| drop(cluster.shell(host, settings)));
+    cluster.shell(0, "mkdir -m 700 /tmp/runtime");
+    let mut start =
+        cluster.landeck(&["vm", "start", "--name", "lab", "--rsh", "landeck-rsh", "n2"]);
+    let started = run(start.env("XDG_RUNTIME_DIR", "/tmp/runtime"));
+    started.assert(0, &[]);
+    let lingers = Path::new("/var/lib/systemd/linger/root").exists();
+    for warned in ["landeckd: this system ends", "host n2: landeckd: this system ends"] {
+        assert_eq!(started.err.contains(warned), !lingers, "{started:?}");
+    }
+    cluster.shell(0, "rm -r /tmp/runtime");
+    assert_eq!(cluster.state_of("n2").0, "up");
+    let job = cluster.start_waiting(1, "heat", &cluster.all_of(2));
+    let listed = run(&mut cluster.landeck(&["ps"]));
+    assert!(listed.assert(0, &[]).out.contains("heat, "), "{listed:?}");
+    (0..2).for_each(|host| drop(cluster.shell(host, "touch /tmp/go")));
+    job.end().assert(0, &[]);
+    cluster.stop_lab();
+}
+
+#[test]
 fn a_machine_without_ports_or_descriptors_says_so() {
     let test = "a_machine_without_ports_or_descriptors_says_so";
     let Some(cluster) = Cluster::pair(test) else { return };
