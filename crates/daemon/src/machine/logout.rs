@@ -34,8 +34,8 @@ fn own_uid() -> u32 {
 /// The texts of the configuration in the order in which they are read. Of `logind.conf`, and of additions with one name,
 /// only the one in the last folder is read; additions follow in the order of their names.
 fn configuration(folders: &[&str]) -> Vec<String> {
-    let mains = folders.iter().map(|folder| Path::new(folder).join("logind.conf"));
-    let mut paths: Vec<_> = mains.filter(|path| path.is_file()).next_back().into_iter().collect();
+    let mut mains = folders.iter().map(|folder| Path::new(folder).join("logind.conf"));
+    let mut paths: Vec<_> = mains.rfind(|path| path.is_file()).into_iter().collect();
     let mut additions = BTreeMap::new();
     for folder in folders {
         let Ok(entries) = read_dir(Path::new(folder).join("logind.conf.d")) else { continue };
