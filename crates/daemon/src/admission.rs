@@ -44,6 +44,7 @@ pub(crate) fn admit(
     if let Some(host) = known_host(context, &announcement) {
         return Ok(Admitted { place, host, answer: None });
     }
+    context.open_port().map_err(|error| refuse(format!("host {name}: {error}")))?;
     let number = random::number().map_err(|error| refuse(format!("host {name}: {error}")))?;
     let (key, incarnation) = (announcement.key, HostIncarnation(number));
     let addresses = announcement.socket_addresses();

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use landeck_launch::machine::LinkStatus;
 use landeck_memory::Segment;
 use landeck_protocols::hosts::LinkSight;
 use landeck_trust::{JoinToken, KeyHash, TrustError};
@@ -13,6 +14,7 @@ use landeck_wire::{HostIncarnation, HostNumber, JobId, MachineId, ProcessId, Seg
 use rustix::event::epoll::EventFlags;
 use rustix::net::{getpeername, getsockname};
 
+use crate::DaemonError;
 use crate::bootstrap::DaemonOptions;
 use crate::daemon_message::DaemonMessage;
 use crate::facts::HostFacts;
@@ -241,6 +243,13 @@ impl<'a> Context<'a> {
         &mut self.hub.links.known
     }
 
+    /// The links between hosts that take part whose latency is known here.
+    pub(crate) fn links(&self) -> Vec<LinkStatus> {
+        let hosts: Vec<HostNumber> = self.hosts().map(|entry| entry.host).collect();
+        let found = self.hub.links.known.between(&hosts);
+        found.map(|(hosts, sight)| LinkStatus { hosts, sight }).collect()
+    }
+
     /// Takes the findings about links, when all of them were measured or their time is over.
     pub(crate) fn take_links(&mut self) -> Option<Vec<(HostNumber, LinkSight)>> {
         self.hub.links.take_found()
@@ -257,6 +266,14 @@ impl<'a> Context<'a> {
             self.hub.settle();
             self.hub.part_removed(segment);
         }
+    }
+
+    /// Listens for other hosts, if this daemon does not yet.
+    ///
+    /// # Errors
+    /// [`DaemonError`]: none of the ports is free.
+    pub(crate) fn open_port(&mut self) -> Result<(), DaemonError> {
+        self.hub.open_port()
     }
 
     /// Admits a host to the machine, and makes the word that says so; for the arbiter. Returns its number.

@@ -123,13 +123,21 @@ impl LinkFindings {
         hosts.iter().all(|&one| hosts.iter().all(|&other| is_known(one, other)))
     }
 
-    /// The links of these hosts whose latency was found. Of the others nothing is said, so that a common network is assumed.
-    pub(crate) fn settled(&self, hosts: &[HostNumber]) -> Vec<HostLink> {
+    /// The links of these hosts whose latency was found.
+    pub(crate) fn between(
+        &self,
+        hosts: &[HostNumber],
+    ) -> impl Iterator<Item = ((HostNumber, HostNumber), LinkSight)> {
         let is_between =
             |(one, other): &(HostNumber, HostNumber)| hosts.contains(one) && hosts.contains(other);
-        let found =
-            self.0.iter().filter(|(pair, sight)| sight.latency_ps.is_some() && is_between(pair));
-        found.map(|(&hosts, sight)| HostLink { hosts, words: sight.to_words() }).collect()
+        let all = self.0.iter().map(|(pair, sight)| (*pair, *sight));
+        all.filter(move |(pair, sight)| sight.latency_ps.is_some() && is_between(pair))
+    }
+
+    /// The links of these hosts for their segments. Of others nothing is said, so that a common network is assumed.
+    pub(crate) fn settled(&self, hosts: &[HostNumber]) -> Vec<HostLink> {
+        let found = self.between(hosts);
+        found.map(|(hosts, sight)| HostLink { hosts, words: sight.to_words() }).collect()
     }
 }
 

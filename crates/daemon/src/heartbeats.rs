@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use landeck_trust::{HeartbeatOpener, HeartbeatSealer, TrustError};
@@ -42,10 +42,16 @@ pub(crate) struct HeardBeat {
 /// The socket of datagrams, and the other hosts.
 #[derive(Debug)]
 pub(crate) struct Heartbeats {
-    socket: OwnedFd,
-    is_version_6: bool,
+    /// The socket, if the daemon has opened its port.
+    socket: Option<DatagramSocket>,
     own: HostNumber,
     peers: BTreeMap<HostNumber, Correspondent>,
+}
+
+#[derive(Debug)]
+struct DatagramSocket {
+    socket: OwnedFd,
+    is_version_6: bool,
 }
 
 #[derive(Debug)]
@@ -60,11 +66,16 @@ struct Correspondent {
 }
 
 impl Heartbeats {
-    /// Heartbeats over this socket.
-    pub(crate) fn new(socket: OwnedFd, own: HostNumber) -> Self {
+    /// The heartbeats of this host. It has no socket for them yet.
+    pub(crate) const fn new(own: HostNumber) -> Self {
+        Self { socket: None, own, peers: BTreeMap::new() }
+    }
+
+    /// Sends and reads heartbeats over this socket.
+    pub(crate) fn use_socket(&mut self, socket: OwnedFd) {
         let is_version_6 = getsockname(&socket)
             .is_ok_and(|address| address.address_family() == AddressFamily::INET6);
-        Self { socket, is_version_6, own, peers: BTreeMap::new() }
+        self.socket = Some(DatagramSocket { socket, is_version_6 });
     }
 
     /// Uses the secret of a new trunk to a host, which runs over this socket, and whose daemon listens on this port.
@@ -108,13 +119,13 @@ impl Heartbeats {
     ) -> Option<[u8; DATAGRAM_BYTES]> {
         let peer = self.peers.get_mut(&to)?;
         let datagram = peer.sealer.seal(number, heartbeat).ok()?;
-        if let Some(address) = peer.address {
+        if let (Some(address), Some(own)) = (peer.address, &self.socket) {
             // A datagram that the kernel does not take is lost as others are.
             let _ = sendto(
-                &self.socket,
+                &own.socket,
                 &datagram,
                 SendFlags::NOSIGNAL | SendFlags::DONTWAIT,
-                &of_socket(address, self.is_version_6),
+                &of_socket(address, own.is_version_6),
             );
         }
         let is_silent = peer.address.is_none() || now >= peer.datagram_at + PATIENCE;
@@ -127,13 +138,13 @@ impl Heartbeats {
         // One byte more than a heartbeat has, so that longer datagrams are recognised.
         let mut buffer = [0; DATAGRAM_BYTES + 1];
         for _ in 0..DATAGRAMS_PER_TURN {
-            let (length, address) =
-                match recvfrom(&self.socket, &mut buffer[..], RecvFlags::DONTWAIT) {
-                    Ok((_, length, address)) => (length.min(buffer.len()), address),
-                    Err(Errno::AGAIN) => return true,
-                    // An earlier datagram was refused, or a signal came.
-                    Err(_) => continue,
-                };
+            let Some(DatagramSocket { socket, .. }) = &self.socket else { return true };
+            let (length, address) = match recvfrom(socket, &mut buffer[..], RecvFlags::DONTWAIT) {
+                Ok((_, length, address)) => (length.min(buffer.len()), address),
+                Err(Errno::AGAIN) => return true,
+                // An earlier datagram was refused, or a signal came.
+                Err(_) => continue,
+            };
             let Some(beat) = self.open(&buffer[..length]) else { continue };
             if let Some(peer) = self.peers.get_mut(&beat.from) {
                 peer.datagram_at = now;
@@ -167,12 +178,6 @@ impl Heartbeats {
     }
 }
 
-impl AsFd for Heartbeats {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
-    }
-}
-
 /// The address of the host that a trunk leads to.
 pub(crate) fn peer_address(trunk: &OwnedFd) -> Option<IpAddr> {
     let address = SocketAddr::try_from(getpeername(trunk).ok()??).ok()?;
@@ -200,8 +205,10 @@ mod tests {
 
     fn side(own: u16) -> (Heartbeats, u16) {
         let mut reactor = Reactor::new().unwrap();
-        let (listener, datagrams) = Listener::open(&mut reactor, None).unwrap();
-        (Heartbeats::new(datagrams, HostNumber(own)), listener.port())
+        let mut listener = Listener::closed(None);
+        let mut heartbeats = Heartbeats::new(HostNumber(own));
+        heartbeats.use_socket(listener.open(&mut reactor).unwrap());
+        (heartbeats, listener.port())
     }
 
     fn beat(word: u64) -> Heartbeat {

@@ -41,6 +41,7 @@ use crate::reactor::Reactor;
 use crate::relay::Relay;
 use crate::trunks::envelope::EnvelopeClass;
 use crate::trunks::{Trunks, TrunksEvent};
+use crate::{DaemonError, no_port};
 
 mod events;
 mod messages;
@@ -80,7 +81,7 @@ pub(crate) struct Port {
     /// The port for connections.
     pub(crate) listener: Listener,
     /// The port for datagrams.
-    pub(crate) datagrams: OwnedFd,
+    datagrams: Option<OwnedFd>,
     /// The keys of this daemon.
     pub(crate) pair: KeyPair,
     /// The addresses of this host.
@@ -170,17 +171,26 @@ pub(crate) struct Hub {
 }
 
 impl Port {
-    /// Opens the port of this daemon, and makes its keys.
+    /// Makes the keys of this daemon. Its port is not open yet.
+    ///
+    /// # Errors
+    /// The kernel's error, or that of the library of keys.
+    pub(crate) fn closed(range: Option<PortRange>, networks: &[IpNet]) -> io::Result<Self> {
+        let (reactor, listener) = (Reactor::new()?, Listener::closed(range));
+        let pair = KeyPair::generate().map_err(io::Error::other)?;
+        let (addresses, clock) = (addresses::here(networks), BootClock::start());
+        let networks = networks.to_vec();
+        Ok(Self { reactor, listener, datagrams: None, pair, addresses, networks, clock })
+    }
+
+    /// Makes the keys of this daemon, and opens its port.
     ///
     /// # Errors
     /// The kernel's error, or that of the library of keys.
     pub(crate) fn open(range: Option<PortRange>, networks: &[IpNet]) -> io::Result<Self> {
-        let mut reactor = Reactor::new()?;
-        let (listener, datagrams) = Listener::open(&mut reactor, range)?;
-        let pair = KeyPair::generate().map_err(io::Error::other)?;
-        let (addresses, clock) = (addresses::here(networks), BootClock::start());
-        let networks = networks.to_vec();
-        Ok(Self { reactor, listener, datagrams, pair, addresses, networks, clock })
+        let mut port = Self::closed(range, networks)?;
+        port.datagrams = Some(port.listener.open(&mut port.reactor)?);
+        Ok(port)
     }
 
     /// The entry of this host in a host table.
@@ -236,7 +246,6 @@ impl Hub {
             descriptors.map_or(1 << 20, |most| usize::try_from(most / 4).unwrap_or(1 << 20));
         let lanes = Lanes::new(place, station.options.is_plain, timing, undelivered);
         let datagrams_token = reactor.token();
-        reactor.watch(&datagrams, datagrams_token, EventFlags::IN)?;
         let facts = HostFacts::here();
         let mut hub = Self {
             reactor,
@@ -257,7 +266,7 @@ impl Hub {
             facts,
             pair,
             listener,
-            heartbeats: Heartbeats::new(datagrams, own),
+            heartbeats: Heartbeats::new(own),
             datagrams_token,
             watch,
             is_drained: true,
@@ -275,7 +284,33 @@ impl Hub {
             station,
         };
         hub.follow(events);
+        if let Some(datagrams) = datagrams {
+            hub.take_datagrams(datagrams)?;
+        }
         Ok(hub)
+    }
+
+    /// Listens for other hosts, if it does not yet. In the host table the founder's addresses have no port then; it is told to
+    /// each host that is admitted.
+    ///
+    /// # Errors
+    /// [`DaemonError`]: none of the ports is free.
+    pub(crate) fn open_port(&mut self) -> Result<(), DaemonError> {
+        if self.listener.is_open() {
+            return Ok(());
+        }
+        let datagrams =
+            self.listener.open(&mut self.reactor).map_err(no_port(self.listener.range()))?;
+        self.take_datagrams(datagrams).map_err(no_port(None))?;
+        self.tell_addresses();
+        Ok(())
+    }
+
+    /// Sends and reads datagrams over this socket.
+    fn take_datagrams(&mut self, datagrams: OwnedFd) -> io::Result<()> {
+        self.reactor.watch(&datagrams, self.datagrams_token, EventFlags::IN)?;
+        self.heartbeats.use_socket(datagrams);
+        Ok(())
     }
 
     /// Serves those who look at jobs of this machine that have no part here.
@@ -426,11 +461,18 @@ impl Hub {
             return;
         }
         self.addresses.clone_from(&addresses);
-        let HostEntry { host, incarnation, .. } = self.station.own;
-        let entry = with_port(&addresses, self.listener.port());
-        self.station.own.addresses.clone_from(&entry);
         self.trunks.set_own_addresses(addresses);
-        self.tell(WordContent::HostMoved { host, incarnation, addresses: entry });
+        if self.listener.is_open() {
+            self.tell_addresses();
+        }
+    }
+
+    /// Tells all hosts where this daemon listens.
+    fn tell_addresses(&mut self) {
+        let HostEntry { host, incarnation, .. } = self.station.own;
+        let addresses = with_port(&self.addresses, self.listener.port());
+        self.station.own.addresses.clone_from(&addresses);
+        self.tell(WordContent::HostMoved { host, incarnation, addresses });
     }
 
     /// Asks for a word.

@@ -261,7 +261,9 @@ fn live(role: DaemonRole, server: GuardianServer) -> Result<DaemonEnd, DaemonErr
             let looks = machine.look_address();
             let place = Place { machine, ports, networks: networks.clone() };
             let standing = standing(place, true)?;
-            let mut hub = founded(options, ports, &networks)?;
+            // The first host that is admitted opens it.
+            let port = Port::closed(ports, &networks).map_err(system("make its keys"))?;
+            let mut hub = founded(options, port)?;
             hub.show_jobs(&looks).map_err(system("listen for observers"))?;
             (hub, Jobs::of_machine(server, standing))
         }
@@ -314,17 +316,13 @@ fn found(server: GuardianServer, launcher: Option<String>) -> Result<(Hub, Jobs)
     };
     let (jobs, wanted) =
         Jobs::of_launcher(server, launcher).map_err(system("learn what its launcher wants"))?;
-    Ok((founded(wanted.options, wanted.ports, &wanted.networks)?, jobs))
+    let port = Port::open(wanted.ports, &wanted.networks).map_err(no_port(wanted.ports))?;
+    Ok((founded(wanted.options, port)?, jobs))
 }
 
 /// The arbiter of a new machine.
-fn founded(
-    options: bootstrap::DaemonOptions,
-    ports: Option<PortRange>,
-    networks: &[IpNet],
-) -> Result<Hub, DaemonError> {
+fn founded(options: bootstrap::DaemonOptions, port: Port) -> Result<Hub, DaemonError> {
     let system = |attempt| move |source| DaemonError::System { attempt, source };
-    let port = Port::open(ports, networks).map_err(no_port(ports))?;
     let random = || random::number().map_err(system("make random numbers"));
     let (machine, incarnation) = (MachineId(random()?), HostIncarnation(random()?));
     let own = port.entry(HostNumber::ARBITER, incarnation, host_name());

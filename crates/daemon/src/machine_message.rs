@@ -1,7 +1,8 @@
 //! The messages between a daemon and the founder's about their machine, if it is one that stays.
 
 use landeck_launch::machine::{MachineAnswer, MachineQuestion};
-use landeck_wire::JobId;
+use landeck_protocols::hosts::{HostLoad, LinkSight};
+use landeck_wire::{HostNumber, JobId};
 use serde::{Deserialize, Serialize};
 
 /// A message between a daemon and the founder's about their machine.
@@ -25,6 +26,15 @@ pub(crate) enum MachineMessage {
     JobOver(JobId),
     /// The secret of the receiver's next return ticket.
     Ticket([u8; 16]),
+    /// The load of the sender's host.
+    Load(HostLoad),
+    /// A host has found these links, as a job has needed that the sender conducts.
+    Links {
+        /// The host.
+        host: HostNumber,
+        /// The other host of each link, and what the link does.
+        found: Vec<(HostNumber, LinkSight)>,
+    },
     /// The founder has the receiver's host leave the machine.
     Leave,
 }

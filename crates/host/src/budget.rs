@@ -55,7 +55,7 @@ pub enum BudgetError {
     },
     /// A limit of open files is too small.
     #[error(
-        "{} {needed} open files in the launcher, but the limit is {allowed}; raise it (ulimit -Hn) or \
+        "{} {needed} open files in {holder}, but the limit is {allowed}; raise it (ulimit -Hn) or \
          start fewer processes{}", need(*.processes), .hint
     )]
     Descriptors {
@@ -63,6 +63,8 @@ pub enum BudgetError {
         processes: u32,
         /// The number of open files that they need.
         needed: u64,
+        /// The process that needs them.
+        holder: &'static str,
         /// The hard limit.
         allowed: u64,
         /// Advice on what would need fewer.
@@ -138,13 +140,14 @@ pub fn fit_segment(mut plan: SegmentPlan, limits: Limits) -> Result<SegmentPlan,
     Ok(plan)
 }
 
-/// Makes room for the launcher's descriptors, by raising the soft limit if necessary.
+/// Makes room for the descriptors of this process, by raising the soft limit if necessary. `holder` names the process for people.
 ///
 /// # Errors
 /// If the hard limit is too small.
 pub fn make_room_for_descriptors(
     processes: u32,
     needed: u64,
+    holder: &'static str,
     hint: &'static str,
 ) -> Result<(), BudgetError> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
@@ -157,7 +160,7 @@ pub fn make_room_for_descriptors(
         return Ok(());
     }
     let allowed = maximum.or(current).unwrap_or(0);
-    Err(BudgetError::Descriptors { processes, needed, allowed, hint })
+    Err(BudgetError::Descriptors { processes, needed, holder, allowed, hint })
 }
 
 fn need(processes: u32) -> String {
@@ -223,8 +226,8 @@ mod tests {
 
     #[test]
     fn descriptors_are_counted() {
-        assert_eq!(make_room_for_descriptors(1, 16, ""), Ok(()));
-        let error = make_room_for_descriptors(9, 1 << 40, "").unwrap_err().to_string();
-        assert!(error.starts_with("9 processes need 1099511627776 open files"), "{error}");
+        assert_eq!(make_room_for_descriptors(1, 16, "x", ""), Ok(()));
+        let error = make_room_for_descriptors(9, 1 << 40, "x", "").unwrap_err().to_string();
+        assert!(error.starts_with("9 processes need 1099511627776 open files in x,"), "{error}");
     }
 }

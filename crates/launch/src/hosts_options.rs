@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use landeck_hostfile::{HostRequest, RanksBy};
+use landeck_protocols::hosts::BookingOrder;
 use serde::{Deserialize, Serialize};
 
 /// The default time that a host may be silent.
@@ -68,6 +69,14 @@ impl HostsOptions {
             is_plain: false,
             start: HostStart::default(),
         }
+    }
+}
+
+/// The order in which the hosts of a job take ranks, if they are chosen in this order.
+pub const fn ranks_by(order: BookingOrder) -> RanksBy {
+    match order {
+        BookingOrder::Spread => RanksBy::Node,
+        BookingOrder::Fill | BookingOrder::Load => RanksBy::Slot,
     }
 }
 

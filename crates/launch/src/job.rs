@@ -16,7 +16,7 @@ use landeck_host::placement::CpuPlacement;
 use landeck_host::say::{complain, say};
 use landeck_host::signals::{self, CaughtSignal, CaughtSignals, Reaction, SignalConduct};
 use landeck_host::start_signals;
-use landeck_hostfile::{HostRequest, RankPlace, RanksBy};
+use landeck_hostfile::{HostRequest, RankPlace};
 use landeck_joining::address::{Address, is_listened_to};
 use landeck_memory::JobName;
 use landeck_protocols::hosts::BookingWish;
@@ -25,7 +25,7 @@ use rustix::event::epoll::EventFlags;
 
 use crate::arbiter::Arbiter;
 use crate::events::Happened;
-use crate::hosts_options::HostsOptions;
+use crate::hosts_options::{HostsOptions, ranks_by};
 use crate::input::{InputTo, Origin};
 use crate::machine::BookedHost;
 use crate::machine_call::MachineCall;
@@ -90,14 +90,14 @@ impl Launch {
         };
         let name = self.job_name();
         let (is_exclusive, waits) = (wish.is_exclusive, wish.waits);
-        let spreads = wish.map_by == RanksBy::Node;
-        let booking = BookingWish { processes, spreads, is_exclusive, waits };
+        let order = wish.order;
+        let booking = BookingWish { processes, order, is_exclusive, waits };
         let hosts = call.book(job, name, booking)?.map_err(|text| {
             let text = format!("{text}. The job was not started; --wait waits");
             LaunchError::Refused { exit_code: LAUNCHER_FAILED, text }
         })?;
         let list = hosts.iter().map(|host| HostRequest::new(host.name.clone(), host.processes));
-        let options = HostsOptions { map_by: wish.map_by, ..HostsOptions::new(list.collect()) };
+        let options = HostsOptions { map_by: ranks_by(order), ..HostsOptions::new(list.collect()) };
         let launch = Launch { hosts: Some(options), ..self.clone() };
         launch.run_on(Some(BookedJob { call, job, hosts }))
     }
@@ -203,7 +203,8 @@ impl Launch {
             (PartsWay::Here(_), None) => (5, ", or send both streams to one place (2>&1)"),
         };
         let processes = plan.processes();
-        Ok(make_room_for_descriptors(processes, u64::from(processes) * each + 64, hint)?)
+        let needed = u64::from(processes) * each + 64;
+        Ok(make_room_for_descriptors(processes, needed, "the launcher", hint)?)
     }
 
     /// The job before it is known whether both streams of its processes are one.

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use landeck_joining::address::Address;
 use landeck_protocols::hosts::BookingWish;
+pub use landeck_protocols::hosts::{BookingOrder, HostLoad, HostPressure, LinkSight};
 use landeck_wire::{HostNumber, JobId};
 use serde::{Deserialize, Serialize};
 
@@ -145,6 +146,8 @@ pub struct MachineStatus {
     pub release: String,
     /// Its hosts, the founder's first.
     pub hosts: Vec<HostStatus>,
+    /// The links between its hosts that a job has had measured.
+    pub links: Vec<LinkStatus>,
     /// Its jobs, the oldest first.
     pub jobs: Vec<JobStatus>,
 }
@@ -166,6 +169,17 @@ pub struct HostStatus {
     pub processes: u32,
     /// The reason for the state, if there is one.
     pub why: String,
+    /// Its load, about a second old; `None` if it has told none or takes no part.
+    pub load: Option<HostLoad>,
+}
+
+/// A link between two hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkStatus {
+    /// Both hosts.
+    pub hosts: (HostNumber, HostNumber),
+    /// Its latency, and what else was found.
+    pub sight: LinkSight,
 }
 
 /// The standing of a host in a machine.
@@ -271,6 +285,27 @@ pub enum MachineError {
         "this host is cut off from {name}, and comes back by itself once the founder is reached: {why}"
     )]
     CutOff {
+        /// The machine.
+        name: MachineName,
+        /// The reason.
+        why: String,
+    },
+    /// Its daemon is another release than this program.
+    #[error(
+        "the daemon of {name} on this host is release {theirs}, and this command is release {ours}: use the landeck of \
+         release {theirs}, or stop the machine with that and start it with this one"
+    )]
+    Release {
+        /// The machine.
+        name: MachineName,
+        /// The release of its daemon.
+        theirs: String,
+        /// The release of this program.
+        ours: String,
+    },
+    /// Its daemon serves no further caller.
+    #[error("the daemon of {name} on this host serves no further command or launcher: {why}")]
+    Refused {
         /// The machine.
         name: MachineName,
         /// The reason.

@@ -4,12 +4,16 @@
 //! ask. A daemon that does not number the words of its machine passes the question on to the one that does, the founder's.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use landeck_host::message_stream::MessageStream;
 use landeck_joining::address::Address;
 use landeck_protocols::hosts::BookingWish;
 use landeck_wire::JobId;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
 
 use crate::machine::{
     BookedHost, JobStatus, MachineAnswer, MachineError, MachineName, MachineQuestion, MachineStatus,
@@ -22,6 +26,27 @@ const ANSWER_TIME: Duration = Duration::from_secs(15);
 const END_TIME: Duration = Duration::from_secs(60);
 /// How long a command waits that asks again.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
+
+/// The release of this program.
+const RELEASE: &str = env!("CARGO_PKG_VERSION");
+/// The word with which a greeting begins.
+const GREETING: &str = "landeckd";
+/// The longest greeting.
+const GREETING_BYTES_MAX: usize = 512;
+
+/// The line that a daemon says to each caller first: `landeckd RELEASE`, and the reason if it serves that caller not. It has this
+/// form in all releases, so commands and daemons of different ones know each other.
+///
+/// ```
+/// use landeck_launch::machine_call::greeting;
+///
+/// assert!(greeting("").starts_with("landeckd "));
+/// assert!(greeting("it is busy").ends_with(" it is busy\n"));
+/// ```
+pub fn greeting(refusal: &str) -> String {
+    let line = format!("{GREETING} {RELEASE} {refusal}");
+    line.trim_end().to_owned() + "\n"
+}
 
 /// The machine that is meant: the one with this name, or the only one on this host.
 ///
@@ -58,13 +83,27 @@ pub struct MachineCall {
 }
 
 impl MachineCall {
-    /// Calls the daemon of a machine.
+    /// Calls the daemon of a machine, and waits for its greeting.
     ///
     /// # Errors
-    /// [`MachineError::Silent`].
+    /// [`MachineError::Silent`], [`MachineError::Release`] and [`MachineError::Refused`].
     pub fn begin(name: MachineName) -> Result<Self, MachineError> {
-        let stream = name.address().connect_stream().and_then(MessageStream::new);
-        match stream {
+        let silent = |source| MachineError::Silent { name: name.clone(), source };
+        let socket = name.address().connect_stream().map_err(silent)?;
+        let line = first_line(&socket, Instant::now() + ANSWER_TIME).map_err(silent)?;
+        let mut words = line.splitn(3, ' ');
+        match (words.next(), words.next(), words.next()) {
+            (Some(GREETING), Some(RELEASE), None) => {}
+            (Some(GREETING), Some(RELEASE), Some(why)) => {
+                return Err(MachineError::Refused { name, why: why.to_owned() });
+            }
+            (Some(GREETING), Some(theirs), _) => {
+                let (theirs, ours) = (theirs.to_owned(), RELEASE.to_owned());
+                return Err(MachineError::Release { name, theirs, ours });
+            }
+            _ => return Err(silent(io::ErrorKind::InvalidData.into())),
+        }
+        match MessageStream::new(socket) {
             Ok(stream) => Ok(Self { name, stream }),
             Err(source) => Err(MachineError::Silent { name, source }),
         }
@@ -128,7 +167,7 @@ impl MachineCall {
         loop {
             match self.ask(MachineQuestion::Book { job, name: name.clone(), wish })? {
                 // It has its place in the order of those that wait, as long as this conversation lasts.
-                MachineAnswer::Booked(Err(_)) if wish.waits => self.wait_a_moment(),
+                MachineAnswer::Booked(Err(_)) if wish.waits => self.wait(ASK_AGAIN),
                 MachineAnswer::Booked(outcome) => return Ok(outcome),
                 _ => return Err(self.confused()),
             }
@@ -189,7 +228,7 @@ impl MachineCall {
             if Instant::now() >= until {
                 return Ok(false);
             }
-            self.wait_a_moment();
+            self.wait(ASK_AGAIN);
         }
         Ok(true)
     }
@@ -218,17 +257,18 @@ impl MachineCall {
                 MachineAnswer::Removing(Err(why)) => return Ok(Err(why)),
                 _ => return Err(self.confused()),
             }
-            self.wait_a_moment();
+            self.wait(ASK_AGAIN);
         }
         while self.status()?.hosts.iter().any(|known| known.name == host) {
-            self.wait_a_moment();
+            self.wait(ASK_AGAIN);
         }
         Ok(Ok(()))
     }
 
-    /// Waits before a question is asked again. Nothing comes without one.
-    fn wait_a_moment(&mut self) {
-        let _ = self.stream.wait_next(Some(Instant::now() + ASK_AGAIN));
+    /// Waits for so long, or until the daemon ends.
+    pub fn wait(&mut self, time: Duration) {
+        // Nothing comes without a question.
+        let _ = self.stream.wait_next(Some(Instant::now() + time));
     }
 
     /// The stream, behind the questions: it is that of a launcher now.
@@ -242,9 +282,39 @@ impl MachineCall {
     }
 }
 
+/// The first line that comes from a socket that never blocks. Nothing follows it without a question.
+fn first_line(socket: &OwnedFd, until: Instant) -> io::Result<String> {
+    let (mut bytes, mut filled) = ([0; GREETING_BYTES_MAX], 0);
+    loop {
+        match recv(socket, &mut bytes[filled..], RecvFlags::DONTWAIT) {
+            Ok((0, _)) => return Err(io::ErrorKind::ConnectionReset.into()),
+            Ok((count, _)) => filled += count,
+            Err(Errno::AGAIN | Errno::INTR) => {
+                let left = until.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+                // Interrupted or not, the next look tells.
+                let _ = poll(
+                    &mut [PollFd::new(socket, PollFlags::IN)],
+                    Timespec::try_from(left).ok().as_ref(),
+                );
+            }
+            Err(error) => return Err(error.into()),
+        }
+        if let Some(line) = bytes[..filled].strip_suffix(b"\n") {
+            return Ok(String::from_utf8_lossy(line).into_owned());
+        }
+        if filled == bytes.len() {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::net::{SocketFlags, accept_with};
 
     #[test]
     fn a_machine_is_found_by_its_name_or_by_being_alone() {
@@ -260,5 +330,33 @@ mod tests {
         }
         drop(listener);
         assert!(MachineCall::begin(name).is_err());
+    }
+
+    #[test]
+    fn a_daemon_of_another_release_and_one_without_room_are_named() {
+        let name: MachineName = format!("g{}", std::process::id()).parse().unwrap();
+        let listener = name.address().listen_for_streams().unwrap();
+        let called = |greeting: &str| {
+            let (name, greeting) = (name.clone(), greeting.to_owned());
+            let call = std::thread::spawn(move || MachineCall::begin(name));
+            let socket = loop {
+                match accept_with(&listener, SocketFlags::CLOEXEC) {
+                    Ok(socket) => break socket,
+                    Err(_) => std::thread::yield_now(),
+                }
+            };
+            rustix::io::write(&socket, greeting.as_bytes()).unwrap();
+            drop(socket);
+            call.join().unwrap().map(drop).map_err(|error| error.to_string())
+        };
+        assert_eq!(called(&greeting("")), Ok(()));
+        let other = called("landeckd 9.8.7 and what it will say\n").unwrap_err();
+        assert!(other.contains("is release 9.8.7") && other.contains(RELEASE), "{other}");
+        let full = called(&greeting("it serves 256 callers")).unwrap_err();
+        assert!(full.ends_with(": it serves 256 callers"), "{full}");
+        for strange in ["", "landeckd 1", "hello\n", &"x".repeat(600)] {
+            let error = called(strange).unwrap_err();
+            assert!(error.contains("does not answer"), "{strange}: {error}");
+        }
     }
 }

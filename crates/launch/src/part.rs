@@ -165,7 +165,9 @@ fn check_part(spec: &JobSpec, host: HostNumber) -> Result<(), LaunchError> {
     let processes = ranks.len() as u32;
     let limits = Limits::of_this_process(&MemoryGroups::of_this_process());
     fit_segment(segment_plan(spec, place, &ranks), limits)?;
-    make_room_for_descriptors(processes, u64::from(processes) * 6 + OWN_DESCRIPTORS, "")?;
+    let needed = u64::from(processes) * 6 + OWN_DESCRIPTORS;
+    let hint = ". A machine that stays keeps the limit with which it was started";
+    make_room_for_descriptors(processes, needed, "the daemon (landeckd)", hint)?;
     place_ranks(spec, place, &ranks)?;
     Ok(())
 }

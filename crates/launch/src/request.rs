@@ -9,9 +9,10 @@ use landeck_host::budget::BudgetError;
 use landeck_host::environment::Export;
 use landeck_host::placement::{BindTo, MapBy, PlacementError};
 use landeck_host::say::SayError;
-use landeck_hostfile::{HostPlacementError, RanksBy};
+use landeck_hostfile::HostPlacementError;
 use landeck_memory::SegmentError;
 use landeck_memory::plan::SETTINGS_WORDS;
+use landeck_protocols::hosts::BookingOrder;
 
 use crate::guardian::{GuardianError, OnFailure};
 use crate::hosts_options::HostsOptions;
@@ -79,8 +80,8 @@ pub struct Launch {
 pub struct MachineWish {
     /// The machine.
     pub name: MachineName,
-    /// The order of ranks over hosts.
-    pub map_by: RanksBy,
+    /// The hosts that come first.
+    pub order: BookingOrder,
     /// Whether no other job may use the hosts.
     pub is_exclusive: bool,
     /// Whether to wait for its turn.

@@ -15,9 +15,9 @@ use landeck_hostfile::{
     RANKS_MAX, RanksBy, allocation,
 };
 use landeck_launch::hosts_options::{
-    self, HOST_TIMEOUT, HOST_TIMEOUT_RANGE, HostStart, HostsOptions, PortRange,
+    self, HOST_TIMEOUT, HOST_TIMEOUT_RANGE, HostStart, HostsOptions, PortRange, ranks_by,
 };
-use landeck_launch::machine::{MachineError, MachineName, VARIABLE};
+use landeck_launch::machine::{BookingOrder, MachineError, MachineName, VARIABLE};
 use landeck_launch::machine_call;
 use landeck_launch::request::{LAUNCHER_FAILED, Launch, MachineWish};
 use landeck_wire::way::PathWish;
@@ -212,7 +212,7 @@ pub(crate) struct MapByAsked {
     /// The distribution over the parts of a host.
     pub(crate) here: MapBy,
     /// The order of hosts.
-    ranks_by: RanksBy,
+    order: BookingOrder,
     /// The number of processes on each host.
     per_host: Option<u32>,
 }
@@ -241,6 +241,10 @@ pub(crate) enum HostsError {
     Placement(#[from] HostPlacementError),
     #[error("--ppn {ppn}: --map-by ppr:{per_host}:node says another number; leave one of them out")]
     PerHost { ppn: u32, per_host: u32 },
+    #[error(
+        "--map-by load: only a machine that stays knows how busy its hosts are; start one with landeck vm start, or choose node"
+    )]
+    Load,
     #[error("--rsh: the hosts are not started by such a command; leave it out, or use --start ssh")]
     NoRsh,
     #[error("--host {login}@{host}: {reason}")]
@@ -255,9 +259,10 @@ impl HostsError {
     /// The exit code for this error.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            HostsError::PerHost { .. } | HostsError::NoRsh | HostsError::Processes { .. } => {
-                WRONG_USAGE
-            }
+            HostsError::PerHost { .. }
+            | HostsError::Load
+            | HostsError::NoRsh
+            | HostsError::Processes { .. } => WRONG_USAGE,
             HostsError::List(_) | HostsError::Login { .. } => WRONG_USAGE,
             HostsError::Allocation(_) | HostsError::Unreadable { .. } => LAUNCHER_FAILED,
             HostsError::File { .. } | HostsError::Placement(_) | HostsError::Machine(_) => {
@@ -305,16 +310,23 @@ impl HostsAsked {
         {
             return Err(HostsError::NoRsh);
         }
+        let is_by_load = self.map_by.order == BookingOrder::Load;
         let Some((list, is_of_slurm)) = self.list(around)? else {
             if let Some(name) = self.machine(around, per_host)? {
                 let (is_exclusive, waits) = (arguments.exclusive, arguments.wait);
-                let map_by = self.map_by.ranks_by;
-                launch.machine = Some(MachineWish { name, map_by, is_exclusive, waits });
+                let order = self.map_by.order;
+                launch.machine = Some(MachineWish { name, order, is_exclusive, waits });
                 return check_numbers(launch);
+            }
+            if is_by_load {
+                return Err(HostsError::Load);
             }
             let default = if arguments.one_by_default { Some(1) } else { None };
             return one_host(launch, per_host.or(default));
         };
+        if is_by_load {
+            return Err(HostsError::Load);
+        }
         let is_here = |host: &HostRequest| is_this_host(&host.name, &around.own);
         for host in list.iter().filter(|host| is_here(host)) {
             check_login_here(host, around)?;
@@ -427,7 +439,7 @@ impl HostsAsked {
             None => HostStart::Ssh,
         };
         reach.apply(HostsOptions {
-            map_by: self.map_by.ranks_by,
+            map_by: ranks_by(self.map_by.order),
             per_host,
             start,
             ..HostsOptions::new(list)
@@ -505,33 +517,34 @@ pub(crate) fn processes(text: &str) -> Result<u32, String> {
     }
 }
 
-/// Parses the value of `--map-by`: `node` or `ppr:N:node` for hosts, perhaps followed by a distribution on each host.
+/// Parses the value of `--map-by`: `node`, `load` or `ppr:N:node` for hosts, perhaps followed by a distribution on each host.
 pub(crate) fn map_by(text: &str) -> Result<MapByAsked, String> {
-    const CHOICES: &str = "slot, core, l3, numa, node, ppr:N:node, pe=N, or one of them with a number as in numa:pe=2";
+    const CHOICES: &str = "slot, core, l3, numa, node, load, ppr:N:node, pe=N, or one of them with a number as in numa:pe=2";
     let refused = || format!("\"{text}\" is not known here; choose {CHOICES}");
     let word = text.to_ascii_lowercase();
-    let (ranks_by, per_host, rest) = match word.strip_prefix("ppr:") {
+    let (order, per_host, rest) = match word.strip_prefix("ppr:") {
         Some(pattern) => {
             let (number, rest) = pattern.split_once(':').ok_or_else(refused)?;
             let number = whole(1, PROCESSES_MAX)(number).map_err(|_| refused())?;
-            (RanksBy::Slot, Some(number), after_node(rest).ok_or_else(refused)?)
+            (BookingOrder::Fill, Some(number), after(rest, "node").ok_or_else(refused)?)
         }
-        None => match after_node(&word) {
-            Some(rest) => (RanksBy::Node, None, rest),
-            None => (RanksBy::Slot, None, word.as_str()),
+        None => match (after(&word, "node"), after(&word, "load")) {
+            (Some(rest), _) => (BookingOrder::Spread, None, rest),
+            (_, Some(rest)) => (BookingOrder::Load, None, rest),
+            (None, None) => (BookingOrder::Fill, None, word.as_str()),
         },
     };
-    let is_for_hosts = per_host.is_some() || ranks_by == RanksBy::Node;
+    let is_for_hosts = per_host.is_some() || order != BookingOrder::Fill;
     let here = match rest {
         "" if is_for_hosts => MapBy::default(),
         rest => rest.parse().map_err(|_| refused())?,
     };
-    Ok(MapByAsked { here, ranks_by, per_host })
+    Ok(MapByAsked { here, order, per_host })
 }
 
-/// The words behind `node` and its colon; `None` if the text does not begin so.
-fn after_node(text: &str) -> Option<&str> {
-    match text.strip_prefix("node")? {
+/// The words behind this one and its colon; `None` if the text does not begin so.
+fn after<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+    match text.strip_prefix(word)? {
         "" => Some(""),
         rest => rest.strip_prefix(':').filter(|rest| !rest.is_empty()),
     }

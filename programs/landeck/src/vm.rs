@@ -1,27 +1,27 @@
 //! `landeck vm`: machines that stay.
 
-use std::fmt::Write as _;
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{Args, Subcommand};
-use landeck_host::report::duration;
 use landeck_host::say::{SayError, complain, say};
 use landeck_hostfile::HostListError;
 use landeck_hostfile::host_list::from_words;
 use landeck_launch::hosts_options::HostsOptions;
 use landeck_launch::machine::{
-    HostStatus, JobHost, JobStatus, MachineError, MachineName, MachineNameError, MachineQuestion,
+    HostStatus, JobStatus, MachineError, MachineName, MachineNameError, MachineQuestion,
     MachineStatus, VARIABLE,
 };
 use landeck_launch::machine_call::{self, MachineCall};
 use landeck_launch::machine_hosts::{self, Added};
 use landeck_launch::request::LaunchError;
-use serde_json::json;
-use std::time::Duration;
 
 use crate::hosts::ReachArguments;
 use crate::seeing::why::log_lines;
+
+mod status;
+mod watch;
 
 /// Start, enlarge, show and stop a virtual machine: hosts that stay connected, and run many jobs.
 ///
@@ -91,12 +91,18 @@ enum VmAction {
         which: WhichMachine,
     },
     /// Show the hosts and the jobs of a machine.
+    ///
+    /// RUNNING: tasks that run or wait for a processor, over the last seconds; LOAD: the load average of a minute; CPU%, MEM%,
+    /// DISK%: the share of the last ten seconds in which some task waited for a processor, for memory or for a disk.
     Status {
         #[command(flatten)]
         which: WhichMachine,
-        /// Write JSON
+        /// Write JSON; with --watch, one line a second
         #[arg(long)]
         json: bool,
+        /// Show it again each second. On a terminal, q leaves
+        #[arg(long)]
+        watch: bool,
     },
     /// End a machine on all its hosts.
     Stop {
@@ -131,6 +137,10 @@ pub(crate) enum VmError {
     Hosts(#[from] HostListError),
     #[error(transparent)]
     Launch(#[from] LaunchError),
+    #[error(
+        "vm status --watch cannot use this terminal: {0}; without a terminal it prints a table each second"
+    )]
+    Terminal(std::io::Error),
     #[error(transparent)]
     Say(#[from] SayError),
 }
@@ -147,11 +157,7 @@ impl VmArguments {
         match self.action {
             VmAction::Start { hosts, name, all, reach } => start(&hosts, name, all, &reach),
             VmAction::Add { hosts, which, reach } => add(which.call()?, &hosts, &reach),
-            VmAction::Status { which, json } => {
-                let status = which.call()?.status()?;
-                say(&if json { as_json(&status) } else { table(&status) })?;
-                Ok(ExitCode::SUCCESS)
-            }
+            VmAction::Status { which, json, watch } => show(which.call()?, json, watch),
             VmAction::Drain { host, reason, which } => {
                 let drain = MachineQuestion::Drain { host, reason };
                 done(which.call()?.ask_to(drain)?)
@@ -175,6 +181,18 @@ impl VmArguments {
             VmAction::Stop { which, now } => stop(which.call()?, now),
         }
     }
+}
+
+/// Shows the state of a machine, once or until it ends.
+fn show(mut call: MachineCall, is_json: bool, watches: bool) -> Result<ExitCode, VmError> {
+    match (watches, is_json) {
+        (true, true) => watch::print(call, |status| format!("{}\n", status::value(status)))?,
+        (true, false) if std::io::stdout().is_terminal() => watch::show(call)?,
+        (true, false) => watch::print(call, |status| status::table(status) + "\n")?,
+        (false, true) => say(&format!("{:#}\n", status::value(&call.status()?)))?,
+        (false, false) => say(&status::table(&call.status()?))?,
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn start(
@@ -291,62 +309,4 @@ fn size(status: &MachineStatus) -> String {
     let hosts = up(status).count();
     let cores = up(status).map(|host| u32::from(host.cores)).sum();
     format!("{hosts} host{}, {}", if hosts == 1 { "" } else { "s" }, processors(cores))
-}
-
-/// The state of a machine as text.
-fn table(status: &MachineStatus) -> String {
-    let mut text = format!("{}: {}, release {}\n", status.name, size(status), status.release);
-    let width = status.hosts.iter().map(|host| host.name.chars().count()).max().unwrap_or(0).max(4);
-    let _ = writeln!(text, "  {:<width$}  STATE     SINCE     CORES  PROCESSES", "HOST");
-    for host in &status.hosts {
-        let since = duration(Duration::from_millis(host.since_ms));
-        let why = if host.why.is_empty() { String::new() } else { format!("  {}", host.why) };
-        let _ = writeln!(
-            text,
-            "  {:<width$}  {:<8}  {since:<8}  {:<5}  {}{why}",
-            host.name,
-            host.state.as_str(),
-            host.cores,
-            host.processes
-        );
-    }
-    for job in &status.jobs {
-        let hosts = job.hosts.iter().map(|host| format!("{}:{}", host.name, host.processes));
-        let age = duration(Duration::from_millis(job.age_ms));
-        let hosts = hosts.collect::<Vec<_>>().join(",");
-        let _ = writeln!(text, "  job {} on {hosts}, for {age}", job.name);
-    }
-    text
-}
-
-/// The state of a machine for programs.
-fn as_json(status: &MachineStatus) -> String {
-    let host = |host: &HostStatus| {
-        json!({
-            "number": host.number.0,
-            "name": host.name,
-            "state": host.state.as_str(),
-            "since_s": host.since_ms as f64 / 1e3,
-            "cores": host.cores,
-            "processes": host.processes,
-            "why": host.why,
-        })
-    };
-    let job = |job: &JobStatus| {
-        let host = |host: &JobHost| json!({"name": host.name, "processes": host.processes});
-        let hosts = job.hosts.iter().map(host);
-        json!({
-            "job": job.job.to_string(),
-            "name": job.name,
-            "age_s": job.age_ms as f64 / 1e3,
-            "hosts": hosts.collect::<Vec<_>>(),
-        })
-    };
-    let value = json!({
-        "name": status.name.to_string(),
-        "release": status.release,
-        "hosts": status.hosts.iter().map(host).collect::<Vec<_>>(),
-        "jobs": status.jobs.iter().map(job).collect::<Vec<_>>(),
-    });
-    format!("{value:#}\n")
 }

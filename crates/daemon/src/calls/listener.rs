@@ -30,13 +30,20 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// The port of the daemon.
 #[derive(Debug)]
 pub(crate) struct Listener {
-    socket: OwnedFd,
-    token: u64,
-    port: u16,
+    range: Option<PortRange>,
+    open: Option<OpenPort>,
     strangers: HashMap<u64, Stranger>,
     places: Places,
     refusals: Refusals,
     paused_until: Option<Duration>,
+}
+
+/// A port that is listened on.
+#[derive(Debug)]
+struct OpenPort {
+    socket: OwnedFd,
+    token: u64,
+    port: u16,
 }
 
 /// A connection whose preamble has not come.
@@ -70,16 +77,25 @@ pub(crate) struct Caller {
 }
 
 impl Listener {
-    /// Listens on all addresses, for connections and for datagrams on one port. Returns the socket for datagrams too.
+    /// A port of this range that is not listened on yet.
+    pub(crate) fn closed(range: Option<PortRange>) -> Self {
+        Self {
+            range,
+            open: None,
+            strangers: HashMap::new(),
+            places: Places::default(),
+            refusals: Refusals::default(),
+            paused_until: None,
+        }
+    }
+
+    /// Listens on all addresses, for connections and for datagrams on one port. Returns the socket for datagrams.
     ///
     /// # Errors
     /// The kernel's error; no port of the range is free.
-    pub(crate) fn open(
-        reactor: &mut Reactor,
-        range: Option<PortRange>,
-    ) -> io::Result<(Self, OwnedFd)> {
+    pub(crate) fn open(&mut self, reactor: &mut Reactor) -> io::Result<OwnedFd> {
         const TRIES: usize = 64;
-        let ports: Vec<u16> = match range {
+        let ports: Vec<u16> = match self.range {
             Some(PortRange { first, last }) => (first..=last).collect(),
             None => vec![0; TRIES],
         };
@@ -89,16 +105,8 @@ impl Listener {
                 Ok((socket, datagrams, port)) => {
                     let token = reactor.token();
                     reactor.watch(&socket, token, EventFlags::IN)?;
-                    let listener = Self {
-                        socket,
-                        token,
-                        port,
-                        strangers: HashMap::new(),
-                        places: Places::default(),
-                        refusals: Refusals::default(),
-                        paused_until: None,
-                    };
-                    return Ok((listener, datagrams));
+                    self.open = Some(OpenPort { socket, token, port });
+                    return Ok(datagrams);
                 }
                 Err(other) => error = other,
             }
@@ -106,14 +114,24 @@ impl Listener {
         Err(error)
     }
 
-    /// The port.
-    pub(crate) const fn port(&self) -> u16 {
-        self.port
+    /// Whether it is listened on.
+    pub(crate) const fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// The ports that may be used.
+    pub(crate) const fn range(&self) -> Option<PortRange> {
+        self.range
+    }
+
+    /// The port; 0 before it is open.
+    pub(crate) fn port(&self) -> u16 {
+        self.open.as_ref().map_or(0, |open| open.port)
     }
 
     /// Whether the token is that of the listening socket.
-    pub(crate) const fn is_own(&self, token: u64) -> bool {
-        self.token == token
+    pub(crate) fn is_own(&self, token: u64) -> bool {
+        self.open.as_ref().is_some_and(|open| open.token == token)
     }
 
     /// Whether the token is that of a stranger.
@@ -131,11 +149,12 @@ impl Listener {
     ) -> Vec<u64> {
         let mut ousted = Vec::new();
         for _ in 0..ACCEPTS_PER_TURN {
+            let Some(open) = &self.open else { break };
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-            let (socket, address) = match acceptfrom_with(&self.socket, flags) {
+            let (socket, address) = match acceptfrom_with(&open.socket, flags) {
                 Ok((socket, Some(address))) => (socket, address),
                 Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
-                    let _ = reactor.unwatch(&self.socket);
+                    let _ = reactor.unwatch(&open.socket);
                     self.paused_until = Some(now + PAUSE);
                     break;
                 }
@@ -220,9 +239,11 @@ impl Listener {
 
     /// Ends the strangers whose time is over. Returns the callers among them.
     pub(crate) fn tick(&mut self, reactor: &Reactor, now: Duration) -> Vec<u64> {
-        if self.paused_until.is_some_and(|until| now >= until) {
+        if self.paused_until.is_some_and(|until| now >= until)
+            && let Some(open) = &self.open
+        {
             self.paused_until = None;
-            let _ = reactor.watch(&self.socket, self.token, EventFlags::IN);
+            let _ = reactor.watch(&open.socket, open.token, EventFlags::IN);
         }
         let mut callers = Vec::new();
         for late in self.places.take_late(now) {
@@ -321,7 +342,8 @@ mod tests {
     /// Lets a caller that sends this connect and end, and returns the line about it.
     fn line_about(is_known: bool, bytes: &[u8]) -> Option<String> {
         let mut reactor = Reactor::new().unwrap();
-        let (mut listener, _datagrams) = Listener::open(&mut reactor, None).unwrap();
+        let mut listener = Listener::closed(None);
+        let _datagrams = listener.open(&mut reactor).unwrap();
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, listener.port()));
         let mut caller = TcpStream::connect(address).unwrap();
         caller.write_all(bytes).unwrap();

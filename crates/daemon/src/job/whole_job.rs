@@ -24,6 +24,7 @@ use rustix::event::epoll::EventFlags;
 use crate::context::Context;
 use crate::figures::{self, OwnFigures};
 use crate::job_message::JobContent;
+use crate::machine_message::MachineMessage;
 use crate::random;
 
 /// The place of the launcher's socket among the tokens of a job.
@@ -203,6 +204,11 @@ impl WholeJob {
             }
             JobContent::Measured(found) if self.phase == Phase::Measuring => {
                 context.known_links().add(from, &found);
+                if context.own_host() != HostNumber::ARBITER {
+                    // The founder shows it to those who look at the machine.
+                    let links = MachineMessage::Links { host: from, found };
+                    context.send_machine(HostNumber::ARBITER, links);
+                }
                 self.take_answer(context, from, Ok(()));
             }
             JobContent::Prepared(answer) if self.phase == Phase::Preparing => {

@@ -8,10 +8,13 @@ use landeck_host::message_stream::MessageStream;
 use landeck_joining::address::Address;
 use landeck_joining::peer;
 use landeck_launch::machine::{MachineAnswer, MachineQuestion};
+use landeck_launch::machine_call::greeting;
 use landeck_launch::messages::{ArbiterReport, HostsRequest, ToArbiter};
 use landeck_wire::JobId;
 use rustix::event::epoll::EventFlags;
-use rustix::net::{SocketFlags, accept_with};
+use rustix::io::Errno;
+use rustix::net::{SendFlags, SocketFlags, accept_with, send};
+use rustix::process::{Resource, getrlimit};
 
 use crate::context::Context;
 
@@ -41,6 +44,8 @@ pub(crate) enum CallersEvent {
 #[derive(Debug)]
 pub(crate) struct Callers {
     listener: OwnedFd,
+    /// A descriptor that is given up for a moment to tell a caller that there is no other one.
+    spare: Option<OwnedFd>,
     /// The token of the listener; those of callers follow.
     tokens: u64,
     next: u64,
@@ -65,6 +70,7 @@ impl Callers {
         let listener = address.listen_for_streams()?;
         let (next, is_watched) = (1, false);
         Ok(Self {
+            spare: listener.try_clone().ok(),
             listener,
             tokens,
             next,
@@ -124,11 +130,24 @@ impl Callers {
     }
 
     fn accept(&mut self, context: &mut Context<'_>) {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let Ok(socket) = accept_with(&self.listener, flags) else { return };
+        let (socket, refusal) = match self.accept_one() {
+            Ok(socket) if self.callers.len() < CALLERS_MAX => (socket, String::new()),
+            Ok(socket) => (socket, format!("it serves {CALLERS_MAX} already")),
+            Err(Errno::MFILE | Errno::NFILE) => {
+                self.spare = None;
+                let Ok(socket) = self.accept_one() else { return };
+                (socket, no_descriptor())
+            }
+            Err(_) => return,
+        };
         let own = rustix::process::geteuid().as_raw();
         let is_own = peer::credentials(&socket).is_ok_and(|(user, _)| user == own);
-        if !is_own || self.callers.len() >= CALLERS_MAX {
+        // The buffer of a new socket has room for it.
+        let is_greeted =
+            is_own && send(&socket, greeting(&refusal).as_bytes(), SendFlags::NOSIGNAL).is_ok();
+        if !is_greeted || !refusal.is_empty() {
+            drop(socket);
+            self.spare = self.spare.take().or_else(|| self.listener.try_clone().ok());
             return;
         }
         let Ok(stream) = CallerStream::new(socket) else { return };
@@ -137,6 +156,10 @@ impl Callers {
         if context.watch(stream.descriptor(), self.tokens + number, EventFlags::IN).is_ok() {
             self.callers.insert(number, Caller { stream, waits_for_room: false, booked: None });
         }
+    }
+
+    fn accept_one(&self) -> Result<OwnedFd, Errno> {
+        accept_with(&self.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
     }
 
     /// Makes a caller the launcher of the job that it has booked. A caller that starts anything else is sent away.
@@ -166,4 +189,13 @@ impl Callers {
             self.events.extend(booked.map(CallersEvent::HasGone));
         }
     }
+}
+
+/// The reason why a caller is not served for which there is no descriptor.
+fn no_descriptor() -> String {
+    let most = getrlimit(Resource::Nofile).current;
+    let most = most.map_or_else(String::new, |most| format!(" of {most}"));
+    format!(
+        "it has no file descriptor left{most}; start the machine with a higher limit (ulimit -n)"
+    )
 }

@@ -3,12 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use landeck_host::report::duration;
 use landeck_hostfile::host_list::is_this_host;
 use landeck_launch::machine::{
     BookedHost, HostState, HostStatus, JobHost, JobStatus, MachineAnswer, MachineName,
     MachineQuestion, MachineStatus,
 };
-use landeck_protocols::hosts::{BookedShare, Booking, BookingWish, NothingFree};
+use landeck_protocols::hosts::{
+    BookedShare, Booking, BookingWish, HostLoad, HostTiming, NothingFree,
+};
 use landeck_wire::word::{Word, WordContent};
 use landeck_wire::{HostNumber, JobId};
 use tracing::info;
@@ -42,6 +45,8 @@ struct HostNote {
     state: HostState,
     since: Duration,
     why: String,
+    /// Since when a lost host has not answered.
+    silent_since: Option<Duration>,
 }
 
 #[derive(Debug)]
@@ -140,20 +145,27 @@ impl Founder {
         self.note(host, HostState::Joining, now, &why);
     }
 
+    /// A host has told its load.
+    pub(crate) fn note_load(&mut self, host: HostNumber, load: HostLoad) {
+        self.book.note_load(host, load);
+    }
+
     /// A word was applied.
     pub(crate) fn word(&mut self, context: &mut Context<'_>, word: &Word) {
-        let (host, state, why) = match &word.content {
-            WordContent::HostJoined(entry) if entry.host != context.own_host() => {
-                return self.host_joins(entry.host, context.now());
+        let now = context.now();
+        let (host, state, silent_since) = match word.content {
+            WordContent::HostJoined(ref entry) if entry.host != context.own_host() => {
+                return self.host_joins(entry.host, now);
             }
             WordContent::HostLost { host, silent_ms, .. } => {
-                let why = format!("no answer for {:.1} s", *silent_ms as f64 / 1e3);
-                (*host, HostState::Lost, why)
+                (host, HostState::Lost, Some(now.saturating_sub(Duration::from_millis(silent_ms))))
             }
-            WordContent::HostGone { host, .. } => (*host, HostState::Gone, String::new()),
+            WordContent::HostGone { host, .. } => (host, HostState::Gone, None),
             _ => return,
         };
-        self.note(host, state, context.now(), &why);
+        let before = self.hosts.get(&host).filter(|_| state == HostState::Gone);
+        let why = before.map_or_else(String::new, |note| note.why_at(now));
+        self.hosts.insert(host, HostNote { state, since: now, why, silent_since });
         let is_replaced = self.is_twice(context, host);
         if state == HostState::Gone && (self.leaving.remove(&host) || is_replaced) {
             context.void_ticket(host);
@@ -186,9 +198,7 @@ impl Founder {
     }
 
     fn note(&mut self, host: HostNumber, state: HostState, since: Duration, why: &str) {
-        let before = self.hosts.remove(&host).filter(|_| state == HostState::Gone);
-        let why = before.map_or_else(|| why.to_owned(), |note| note.why);
-        self.hosts.insert(host, HostNote { state, since, why });
+        self.hosts.insert(host, HostNote { state, since, why: why.to_owned(), silent_since: None });
     }
 
     /// The host with this name that takes part.
@@ -287,6 +297,7 @@ impl Founder {
 
     fn status(&self, context: &Context<'_>) -> MachineStatus {
         let millis = |since| u64::try_from(context.now().saturating_sub(since).as_millis());
+        let gone_after = HostTiming::new(context.options().host_timeout()).gone_after();
         let host = |(number, note): (&HostNumber, &HostNote)| HostStatus {
             number: *number,
             name: name_of(context, *number),
@@ -294,12 +305,14 @@ impl Founder {
             since_ms: millis(note.since).unwrap_or(u64::MAX),
             cores: context.cores(*number),
             processes: self.processes_on(*number),
-            why: note.why.clone(),
+            why: note.why_until(context.now(), gone_after),
+            load: self.book.host_load(*number),
         };
         MachineStatus {
             name: self.name.clone(),
             release: RELEASE.to_owned(),
             hosts: self.hosts.iter().map(host).collect(),
+            links: context.links(),
             jobs: self.job_statuses(context),
         }
     }
@@ -328,6 +341,45 @@ impl Founder {
     }
 }
 
+impl HostNote {
+    /// The reason for the state, as it is at this time.
+    fn why_at(&self, now: Duration) -> String {
+        match self.silent_since {
+            Some(since) => format!("no answer for {}", duration(now.saturating_sub(since))),
+            None => self.why.clone(),
+        }
+    }
+
+    /// The reason for the state, and of a lost host the time until it is called gone, after a silence of `gone_after`.
+    fn why_until(&self, now: Duration, gone_after: Duration) -> String {
+        let left = self.silent_since.map(|since| (since + gone_after).saturating_sub(now));
+        let end = left.map_or_else(String::new, |left| format!(", gone in {}", duration(left)));
+        self.why_at(now) + &end
+    }
+}
+
 fn name_of(context: &Context<'_>, host: HostNumber) -> String {
     context.host(host).map_or_else(|| host.0.to_string(), |entry| entry.name.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_host_has_not_answered_for_longer_and_longer() {
+        let at = Duration::from_secs;
+        let note = |state, silent_since| HostNote {
+            state,
+            since: at(20),
+            why: "new disk".to_owned(),
+            silent_since,
+        };
+        let lost = note(HostState::Lost, Some(at(10)));
+        assert_eq!(lost.why_until(at(22), at(61)), "no answer for 12.0 s, gone in 49.0 s");
+        assert_eq!(lost.why_until(at(80), at(61)), "no answer for 70.0 s, gone in 0 ms");
+        assert_eq!(lost.why_at(at(71)), "no answer for 61.0 s");
+        let draining = note(HostState::Draining, None);
+        assert_eq!(draining.why_until(at(22), at(61)), "new disk");
+    }
 }

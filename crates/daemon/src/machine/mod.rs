@@ -3,6 +3,8 @@
 pub(crate) mod callers;
 mod founder;
 pub(crate) mod keeper;
+mod load;
+mod logout;
 pub(crate) mod returning;
 pub(crate) mod standing;
 pub(crate) mod ticket;

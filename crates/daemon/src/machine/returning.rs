@@ -12,11 +12,12 @@ use landeck_host::message_stream::MessageStream;
 use landeck_host::signals::CaughtSignals;
 use landeck_joining::peer;
 use landeck_launch::machine::{MachineAnswer, MachineName, MachineQuestion};
+use landeck_launch::machine_call::greeting;
 use landeck_launch::messages::{ArbiterReport, ToArbiter};
 use landeck_trust::KeyHash;
 use landeck_wire::HostIncarnation;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{SocketFlags, accept_with};
+use rustix::net::{SendFlags, SocketFlags, accept_with, send};
 use tracing::info;
 
 use crate::addresses;
@@ -209,6 +210,10 @@ impl<'a> Returning<'a> {
         };
         let own = rustix::process::geteuid().as_raw();
         if !peer::credentials(&socket).is_ok_and(|(user, _)| user == own) {
+            return;
+        }
+        // The buffer of a new socket has room for it.
+        if send(&socket, greeting("").as_bytes(), SendFlags::NOSIGNAL).is_err() {
             return;
         }
         let Ok(mut stream) = MessageStream::<ToArbiter, ArbiterReport>::new(socket) else { return };

@@ -16,6 +16,8 @@ use crate::facts::RELEASE;
 use crate::machine::callers::{Callers, CallersEvent};
 use crate::machine::founder::Founder;
 use crate::machine::keeper;
+use crate::machine::load::LoadLooks;
+use crate::machine::logout;
 use crate::machine::ticket::ReturnTicket;
 use crate::machine_message::MachineMessage;
 use crate::observers::log;
@@ -29,6 +31,7 @@ pub(crate) struct Standing {
     last_request: u64,
     place: Place,
     founder: Option<Founder>,
+    load: LoadLooks,
     is_ready: bool,
     /// The founder has told this host to leave.
     leaves: bool,
@@ -60,6 +63,7 @@ impl Standing {
             last_request: 0,
             founder: is_founder.then(|| Founder::new(place.machine.clone())),
             place,
+            load: LoadLooks::default(),
             is_ready: false,
             leaves: false,
             may_return: false,
@@ -84,6 +88,7 @@ impl Standing {
         if self.founder.is_some() && !self.is_ready {
             self.host_up(context, context.own_host());
         }
+        self.tell_load(context);
         let mut starts = Vec::new();
         for event in self.callers.take_events() {
             match event {
@@ -94,6 +99,20 @@ impl Standing {
         }
         self.answer_without_founder(context);
         starts
+    }
+
+    /// Tells the founder the load of this host, once a second.
+    fn tell_load(&mut self, context: &mut Context<'_>) {
+        if !self.is_ready {
+            return;
+        }
+        if let Some(load) = self.load.look(context.now()) {
+            match &mut self.founder {
+                Some(founder) => founder.note_load(context.own_host(), load),
+                None => context.send_machine(HostNumber::ARBITER, MachineMessage::Load(load)),
+            }
+        }
+        context.wake_at(self.load.deadline());
     }
 
     /// Tells the founder that a job is over.
@@ -117,6 +136,10 @@ impl Standing {
                 context.send_machine(from, MachineMessage::Answered { request, answer });
             }
             (MachineMessage::JobOver(job), Some(founder)) => founder.job_over(context, job),
+            (MachineMessage::Load(load), Some(founder)) => founder.note_load(from, load),
+            (MachineMessage::Links { host, found }, Some(_)) => {
+                context.known_links().add(host, &found);
+            }
             (MachineMessage::Leave, None) if from == HostNumber::ARBITER => self.leaves = true,
             (MachineMessage::Ticket(secret), None) if from == HostNumber::ARBITER => {
                 self.keep_ticket(context, secret);
@@ -137,6 +160,9 @@ impl Standing {
         }
         if std::mem::replace(&mut self.is_ready, true) {
             return;
+        }
+        if let Some(warning) = logout::warning() {
+            say::complain(warning);
         }
         let told = match &self.founder {
             Some(_) => detached::is_ready("", None),

@@ -4,19 +4,39 @@
 //! asks, then where most are free. A core belongs to one job at a time. Processes beyond the free cores get none, and run
 //! where the fewest processes are for each core. A job that wants hosts for itself gets whole ones that no other job uses, and
 //! no other job comes there until it is over. Jobs that wait get their turn in the order in which they have asked first.
+//!
+//! A job may be placed by load instead ([`BookingOrder::Load`]): each of its processes goes to the host that would then have the
+//! fewest busy tasks for each core. Busy are as many as want to run there, by the last [`HostLoad`] of the host, or as many
+//! processes of jobs as are booked there, whichever is more. Of equal hosts the own one comes first, then the one with the most free
+//! cores. A host that is short of memory gets a process only if all hosts are. A process has a core of its own as long as one
+//! is free on its host.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use landeck_wire::{HostNumber, JobId};
 use serde::{Deserialize, Serialize};
 
+use super::load::HostLoad;
+
+/// The hosts that a job takes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BookingOrder {
+    /// The own host, and then those with the most free cores, one after the other.
+    #[default]
+    Fill,
+    /// As many hosts as possible: they get one process each in turn.
+    Spread,
+    /// For each process the host with the least load.
+    Load,
+}
+
 /// A wish for processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BookingWish {
     /// The number of processes; `None` is one for each core of the host that asks.
     pub processes: Option<u32>,
-    /// Whether the processes go to as many hosts as possible.
-    pub spreads: bool,
+    /// The hosts that come first.
+    pub order: BookingOrder,
     /// Whether no other job may use the hosts.
     pub is_exclusive: bool,
     /// Whether the job waits for its turn and asks again, if it gets nothing now.
@@ -53,6 +73,8 @@ pub struct Booking {
 #[derive(Clone, Debug)]
 struct HostCores {
     count: u16,
+    /// The load that the host has told last.
+    load: Option<HostLoad>,
     /// Whether further jobs may come.
     is_open: bool,
 }
@@ -66,7 +88,21 @@ struct BookedJob {
 impl Booking {
     /// Adds a host with its cores, or opens it again.
     pub fn add_host(&mut self, host: HostNumber, cores: u16) {
-        self.hosts.insert(host, HostCores { count: cores.max(1), is_open: true });
+        let load = self.host_load(host);
+        self.hosts.insert(host, HostCores { count: cores.max(1), load, is_open: true });
+    }
+
+    /// Notes the load of a host. One that is not in the book has none.
+    pub fn note_load(&mut self, host: HostNumber, load: HostLoad) {
+        if let Some(cores) = self.hosts.get_mut(&host) {
+            cores.load = Some(load);
+        }
+    }
+
+    /// The load that a host has told last; `None` if it has told none.
+    #[must_use]
+    pub fn host_load(&self, host: HostNumber) -> Option<HostLoad> {
+        self.hosts.get(&host)?.load
     }
 
     /// Lets no further job come to a host.
@@ -126,7 +162,7 @@ impl Booking {
         self.waiting.retain(|waiting| *waiting != job);
         let own_cores = u32::from(self.cores(own)).max(1);
         let processes = wish.processes.unwrap_or(own_cores).max(1);
-        let shares = self.shares(&hosts, own, processes, wish.spreads);
+        let shares = self.shares(&hosts, own, processes, wish.order);
         let is_exclusive = wish.is_exclusive;
         self.jobs.insert(job, BookedJob { shares: shares.clone(), is_exclusive });
         Ok(shares)
@@ -166,55 +202,65 @@ impl Booking {
     }
 
     /// The processes of all jobs on a host.
-    fn load(&self, host: HostNumber) -> u32 {
+    fn booked_on(&self, host: HostNumber) -> u32 {
         let shares = self.jobs.values().flat_map(|job| &job.shares);
         shares.filter(|share| share.host == host).map(|share| share.processes).sum()
     }
 
-    /// Distributes processes over these hosts: each host gets as many as it has free cores before the next one gets any, or
-    /// all get one in turn.
+    /// The tasks that count on a host before a job comes, in hundredths, and whether it should get no process at all. By load
+    /// the next process counts as well, so that of two idle hosts the larger one comes first.
+    fn busy(&self, host: HostNumber, order: BookingOrder) -> (bool, u64) {
+        let booked = u64::from(self.booked_on(host)) * 100;
+        if order != BookingOrder::Load {
+            return (false, booked);
+        }
+        let load = self.host_load(host).unwrap_or_default();
+        (load.is_short_of_memory(), booked.max(load.running_hundredths.into()) + 100)
+    }
+
+    /// Distributes processes over these hosts. Free cores are given out first, unless the load decides. Each further process
+    /// goes where the fewest busy tasks are for each core.
     fn shares(
         &self,
         hosts: &[HostNumber],
         own: HostNumber,
         processes: u32,
-        spreads: bool,
+        order: BookingOrder,
     ) -> Vec<BookedShare> {
         let mut offers: Vec<(HostNumber, Vec<u16>)> =
             hosts.iter().map(|host| (*host, self.free_cores(*host))).collect();
         offers.sort_by_key(|(host, free)| (*host != own, usize::MAX - free.len(), *host));
-        let counts = distributed(&offers, processes, spreads);
-        let mut shares: Vec<BookedShare> = Vec::new();
-        for ((host, free), &count) in offers.iter().zip(&counts).filter(|(_, count)| **count > 0) {
-            let cores = free[..count].to_vec();
-            shares.push(BookedShare { host: *host, processes: count as u32, cores });
-        }
-        let left = processes - counts.iter().sum::<usize>() as u32;
+        let mut counts = match order {
+            BookingOrder::Load => vec![0; offers.len()],
+            BookingOrder::Fill => distributed(&offers, processes, usize::MAX),
+            BookingOrder::Spread => distributed(&offers, processes, 1),
+        };
+        let busy: Vec<_> = offers.iter().map(|(host, _)| self.busy(*host, order)).collect();
+        let left = processes as usize - counts.iter().sum::<usize>();
         for _ in 0..left {
-            let load = |host: HostNumber| {
-                let here = shares.iter().find(|share| share.host == host);
-                self.load(host) + here.map_or(0, |share| share.processes)
+            let fullness = |at: &usize| {
+                let (is_short, tasks) = busy[*at];
+                let tasks = tasks + 100 * counts[*at] as u64;
+                // The tasks for each core, as a number with 20 binary places.
+                (is_short, (tasks << 20) / u64::from(self.cores(offers[*at].0).max(1)))
             };
-            // The processes for each core, as a number with 32 binary places.
-            let fullness = |host: HostNumber| {
-                (u64::from(load(host)) << 32) / u64::from(self.cores(host).max(1))
-            };
-            let next = offers.iter().map(|(host, _)| *host).min_by_key(|host| fullness(*host));
-            let Some(host) = next else { break };
-            match shares.iter_mut().find(|share| share.host == host) {
-                Some(share) => share.processes += 1,
-                None => shares.push(BookedShare { host, processes: 1, cores: Vec::new() }),
-            }
+            let Some(next) = (0..offers.len()).min_by_key(fullness) else { break };
+            counts[next] += 1;
         }
-        shares
+        let with_processes = offers.into_iter().zip(counts).filter(|(_, count)| *count > 0);
+        let share = |((host, mut cores), count): ((HostNumber, Vec<u16>), usize)| {
+            cores.truncate(count);
+            BookedShare { host, processes: count as u32, cores }
+        };
+        with_processes.map(share).collect()
     }
 }
 
-/// The number of processes that each offer of free cores gets, one for each core at most.
-fn distributed(offers: &[(HostNumber, Vec<u16>)], processes: u32, spreads: bool) -> Vec<usize> {
+/// The number of processes that each offer of free cores gets, one for each core at most. A host gets up to `each` of them
+/// before it is the next one's turn.
+fn distributed(offers: &[(HostNumber, Vec<u16>)], processes: u32, each: usize) -> Vec<usize> {
     let mut counts = vec![0; offers.len()];
     let mut left = processes as usize;
-    let each = if spreads { 1 } else { usize::MAX };
     while left > 0 && offers.iter().zip(&counts).any(|((_, free), count)| *count < free.len()) {
         for ((_, free), count) in offers.iter().zip(&mut counts) {
             let more = each.min(free.len() - *count).min(left);
@@ -228,15 +274,18 @@ fn distributed(offers: &[(HostNumber, Vec<u16>)], processes: u32, spreads: bool)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hosts::load::HostPressure;
     use proptest::prelude::*;
 
     const N1: HostNumber = HostNumber(0);
     const N2: HostNumber = HostNumber(1);
     const N3: HostNumber = HostNumber(2);
+    const ORDERS: [BookingOrder; 3] =
+        [BookingOrder::Fill, BookingOrder::Spread, BookingOrder::Load];
 
     fn wish(processes: u32) -> BookingWish {
-        let (is_exclusive, waits, spreads) = (false, false, false);
-        BookingWish { processes: Some(processes), spreads, is_exclusive, waits }
+        let (is_exclusive, waits, order) = (false, false, BookingOrder::Fill);
+        BookingWish { processes: Some(processes), order, is_exclusive, waits }
     }
 
     fn alone(processes: u32) -> BookingWish {
@@ -279,7 +328,7 @@ mod tests {
     fn a_job_that_spreads_has_one_process_on_each_host_in_turn() {
         let mut book = two_hosts();
         book.add_host(N3, 4);
-        let spread = |processes| BookingWish { spreads: true, ..wish(processes) };
+        let spread = |processes| BookingWish { order: BookingOrder::Spread, ..wish(processes) };
         for (job, processes, expected) in [
             (1, 2, &[(1, 1), (2, 1)][..]),
             (2, 3, &[(1, 1), (2, 1), (0, 1)]),
@@ -293,6 +342,62 @@ mod tests {
             assert_eq!(shares, expected, "{processes} processes");
             book.release(JobId(job));
         }
+    }
+
+    /// A load with so many tasks that run, in hundredths.
+    fn running(running_hundredths: u32) -> HostLoad {
+        HostLoad { running_hundredths, ..HostLoad::default() }
+    }
+
+    #[test]
+    fn by_load_each_process_goes_where_the_fewest_tasks_are_for_each_core() {
+        let by_load = |processes| BookingWish { order: BookingOrder::Load, ..wish(processes) };
+        let mut book = two_hosts();
+        book.add_host(N3, 4);
+        // Nothing is known: as many for each core everywhere, and the own host first among equals.
+        assert_eq!(hosts(&book.book(JobId(1), N2, by_load(1)).unwrap()), [(2, 1)]);
+        assert_eq!(hosts(&book.book(JobId(2), N2, by_load(2)).unwrap()), [(1, 1), (2, 1)]);
+        book.release(JobId(1));
+        book.release(JobId(2));
+        // The founder is busy with three tasks, and the third host with half of one.
+        book.note_load(N1, running(300));
+        book.note_load(N2, running(0));
+        book.note_load(N3, running(50));
+        let shares = book.book(JobId(3), N1, by_load(5)).unwrap();
+        assert_eq!(hosts(&shares), [(2, 3), (1, 2)]);
+        assert_eq!((&shares[0].cores, &shares[1].cores), (&vec![0, 1, 2], &vec![0, 1]));
+        // Processes that were placed a moment ago count before they are seen to run.
+        assert_eq!(hosts(&book.book(JobId(4), N1, by_load(1)).unwrap()), [(2, 1)]);
+        assert_eq!(hosts(&book.book(JobId(5), N1, by_load(1)).unwrap()), [(2, 1)]);
+        // Without the wish, load counts for nothing.
+        assert_eq!(hosts(&book.book(JobId(6), N1, wish(1)).unwrap()), [(0, 1)]);
+    }
+
+    #[test]
+    fn a_host_that_is_short_of_memory_comes_last() {
+        let by_load = BookingWish { order: BookingOrder::Load, ..wish(3) };
+        let mut book = two_hosts();
+        let pressure = Some(HostPressure { memory: 1_000, ..HostPressure::default() });
+        let short = HostLoad { pressure, ..running(0) };
+        book.note_load(N1, short);
+        book.note_load(N2, running(900));
+        let shares = book.book(JobId(1), N1, by_load).unwrap();
+        assert_eq!((hosts(&shares), shares[0].cores.len()), (vec![(1, 3)], 2));
+        book.note_load(N2, HostLoad { running_hundredths: 900, ..short });
+        assert_eq!(hosts(&book.book(JobId(2), N2, by_load).unwrap()), [(0, 3)]);
+    }
+
+    #[test]
+    fn the_load_of_a_host_goes_with_it() {
+        let mut book = two_hosts();
+        book.note_load(N1, running(100));
+        book.close_host(N1);
+        book.add_host(N1, 2);
+        assert_eq!(book.host_load(N1), Some(running(100)));
+        book.remove_host(N1);
+        book.note_load(N1, running(100));
+        book.add_host(N1, 2);
+        assert_eq!(book.host_load(N1), None);
     }
 
     #[test]
@@ -377,7 +482,7 @@ mod tests {
                         let is_new = !book.jobs.contains_key(&JobId(job));
                         let wish = BookingWish {
                             processes,
-                            spreads: job % 3 == 0,
+                            order: ORDERS[(job % 3) as usize],
                             is_exclusive,
                             waits: job % 2 == 0,
                         };

@@ -13,6 +13,7 @@
 //! | [`dialling`] | lanes between processes, as the daemons of both ends see them |
 //! | [`measuring`] | which hosts measure their link when, and what follows from the times |
 //! | [`booking`] | which job has which processors of a machine |
+//! | [`load`] | how busy a host is |
 //! | [`names`] | the arbiter's table of names: one owner for each name of a job |
 
 pub mod arbiter;
@@ -21,6 +22,7 @@ pub mod detector;
 pub mod dialling;
 pub mod follower;
 pub mod lease;
+pub mod load;
 pub mod measuring;
 pub mod names;
 pub mod timing;
@@ -28,11 +30,12 @@ pub mod timing;
 pub use arbiter::{
     AdmissionError, Arbiter, ArbiterOutput, HostStanding, NumberBlock, NumbersError, Snapshot,
 };
-pub use booking::{BookedShare, Booking, BookingWish, NothingFree};
+pub use booking::{BookedShare, Booking, BookingOrder, BookingWish, NothingFree};
 pub use detector::{Detector, DetectorOutput, HostSight};
 pub use dialling::{DialContent, DialMessage, DialOutput, Dialling, HostReach};
 pub use follower::{FarChange, FarState, FarSubject, FollowerOutput, HostRecord, WordFollower};
 pub use lease::{HostEnd, Lease, LeaseOutput};
+pub use load::{HostLoad, HostPressure};
 pub use measuring::{LinkProbe, LinkSight, Measuring, MeasuringTurn, ProbeStep};
 pub use names::NameTable;
 pub use timing::HostTiming;

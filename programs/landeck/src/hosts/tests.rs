@@ -53,6 +53,14 @@ fn without_hosts_nothing_changes() {
 }
 
 #[test]
+fn in_a_machine_the_load_may_choose_the_hosts() {
+    let launch = settled("--machine lab --map-by load -n 2 x").unwrap();
+    assert_eq!(launch.machine.unwrap().order, BookingOrder::Load);
+    let launch = settled("--machine lab --map-by node -n 2 x").unwrap();
+    assert_eq!(launch.machine.unwrap().order, BookingOrder::Spread);
+}
+
+#[test]
 fn this_host_alone_is_no_other_host() {
     for (line, processes) in [
         ("--host localhost x", Some(1)),
@@ -156,16 +164,20 @@ fn all_wishes_end_in_one_value() {
 fn mappings_are_for_hosts_or_for_their_parts() {
     let read = |text: &str| {
         let asked = map_by(text).unwrap();
-        (asked.here, asked.ranks_by, asked.per_host)
+        (asked.here, asked.order, asked.per_host)
     };
     let pairs: MapBy = "numa:pe=2".parse().unwrap();
-    assert_eq!(read("numa:pe=2"), (pairs, RanksBy::Slot, None));
-    assert_eq!(read("node:numa:pe=2"), (pairs, RanksBy::Node, None));
-    assert_eq!(read("ppr:4:node"), (MapBy::default(), RanksBy::Slot, Some(4)));
-    assert_eq!(read("PPR:4:Node:numa:PE=2"), (pairs, RanksBy::Slot, Some(4)));
+    assert_eq!(read("numa:pe=2"), (pairs, BookingOrder::Fill, None));
+    assert_eq!(read("node:numa:pe=2"), (pairs, BookingOrder::Spread, None));
+    assert_eq!(read("load:numa:pe=2"), (pairs, BookingOrder::Load, None));
+    assert_eq!(read("load"), (MapBy::default(), BookingOrder::Load, None));
+    assert_eq!(read("ppr:4:node"), (MapBy::default(), BookingOrder::Fill, Some(4)));
+    assert_eq!(read("PPR:4:Node:numa:PE=2"), (pairs, BookingOrder::Fill, Some(4)));
     for text in [
         "",
         "nodes",
+        "loads",
+        "ppr:2:load",
         "node:",
         "ppr",
         "ppr:4",
@@ -175,7 +187,10 @@ fn mappings_are_for_hosts_or_for_their_parts() {
         "ppr:2:node:",
     ] {
         let error = map_by(text).unwrap_err();
-        assert!(error.contains("choose slot, core, l3, numa, node, ppr:N:node"), "{text}: {error}");
+        assert!(
+            error.contains("choose slot, core, l3, numa, node, load, ppr:N:node"),
+            "{text}: {error}"
+        );
     }
 }
 
@@ -197,6 +212,12 @@ fn wrong_wishes_are_explained() {
         ("--host a -f b x", "cannot be used with"),
         ("--ppn 0 x", "a whole number is wanted, from 1 to 16,368"),
         ("--ppn 2 --map-by ppr:3:node x", "--ppn 2: --map-by ppr:3:node says another number"),
+        (
+            "--map-by load x",
+            "--map-by load: only a machine that stays knows how busy its hosts are",
+        ),
+        ("--no-machine --map-by load x", "--map-by load: only a machine"),
+        ("--host a,b --map-by load x", "--map-by load: only a machine"),
         ("--host a --start slurm --rsh ssh x", "--rsh: the hosts are not started by such"),
         ("--remote-prefix lib x", "an absolute path is wanted, such as /opt/landeck"),
         ("--host-timeout 0.4 x", "a time from 0.5 to 3600 seconds is wanted, such as 3"),

@@ -10,7 +10,7 @@ use landeck_host::report::duration;
 use landeck_host::say::say;
 use landeck_memory::{Operation, SlotState};
 use ratatui::Frame;
-use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::layout::{Alignment, Constraint, Layout};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
@@ -269,11 +269,8 @@ impl Show {
         if key.kind != KeyEventKind::Press {
             return false;
         }
-        let is_interrupt =
-            key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
-            KeyCode::Char('q') | KeyCode::Esc => return true,
-            _ if is_interrupt => return true,
+            _ if is_leaving(key) => return true,
             KeyCode::Down => self.table.scroll_down_by(1),
             KeyCode::Up => self.table.scroll_up_by(1),
             KeyCode::PageDown => self.table.scroll_down_by(PAGE),
@@ -321,6 +318,14 @@ impl Show {
             .row_highlight_style(Style::default().add_modifier(Modifier::REVERSED));
         frame.render_stateful_widget(table, body, &mut self.table);
     }
+}
+
+/// Whether a key leaves the table.
+pub(crate) fn is_leaving(key: &KeyEvent) -> bool {
+    let is_interrupt =
+        key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
+    let leaves = matches!(key.code, KeyCode::Char('q') | KeyCode::Esc) || is_interrupt;
+    key.kind == KeyEventKind::Press && leaves
 }
 
 /// The style of a row; its words say it too, since colour alone must not.

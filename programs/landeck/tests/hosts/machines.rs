@@ -157,6 +157,122 @@ fn a_day_of_a_machine() {
 }
 
 #[test]
+fn the_state_has_load_and_links_and_is_watched_until_the_machine_ends() {
+    let test = "the_state_has_load_and_links_and_is_watched_until_the_machine_ends";
+    let Some(cluster) = lab(test, 2, &["n2"]) else { return };
+    let host = |name: &str| {
+        let status = cluster.status_on(1);
+        let all = status["hosts"].as_array().unwrap();
+        all.iter().find(|host| host["name"] == name).unwrap().clone()
+    };
+    for name in ["n1", "n2"] {
+        wait_until("its load", || host(name)["load"]["memory_bytes"].as_u64() > Some(1 << 20));
+    }
+    assert_eq!(cluster.status_on(0)["links"], serde_json::json!([]), "no job has measured one");
+    // A job of the host that is not the founder has its links measured.
+    run(&mut cluster.landeck_on(1, &["run", "-n", &cluster.all_of(2), "true"])).assert(0, &[]);
+    let links = cluster.status_on(1)["links"].clone();
+    assert_eq!(links[0]["hosts"], serde_json::json!(["n1", "n2"]), "{links}");
+    assert!(links[0]["latency_s"].as_f64().unwrap() > 0.0, "{links}");
+    // By load a job goes somewhere, and elsewhere it is no job.
+    assert_eq!(cluster.where_on(0, &["--map-by", "load", "-n", "2"]).len(), 2);
+    let away = ["run", "--no-machine", "--map-by", "load", "true"];
+    run(&mut cluster.landeck(&away)).assert(2, &["--map-by load", "landeck vm start"]);
+    let watching = start(&mut cluster.landeck_on(1, &["vm", "status", "--watch"]));
+    watching.out.wait_for("two tables", |text| text.matches("lab: 2 hosts").count() >= 2);
+    let lines = start(&mut cluster.landeck(&["vm", "status", "--watch", "--json"]));
+    lines.out.wait_for("two lines", |text| text.lines().count() >= 2);
+    cluster.stop_lab();
+    watching.end().assert(0, &["lab has ended"]);
+    let ended = lines.end();
+    for line in ended.assert(0, &["lab has ended"]).out.lines() {
+        let status: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(status["hosts"].as_array().unwrap().len(), 2);
+    }
+}
+
+#[test]
+fn a_machine_of_one_host_listens_on_no_address() {
+    let test = "a_machine_of_one_host_listens_on_no_address";
+    let Some(cluster) = lab(test, 2, &[]) else { return };
+    let sockets = || {
+        let tables = "cat /proc/net/tcp /proc/net/tcp6 /proc/net/udp /proc/net/udp6";
+        let text = cluster.shell(0, tables);
+        // Connections have another state; 0A listens, and 07 is a socket for datagrams.
+        let is_open = |line: &&str| matches!(line.split_whitespace().nth(3), Some("0A" | "07"));
+        text.lines().filter(is_open).count()
+    };
+    assert_eq!(cluster.where_on(0, &["-n", "1"]), ["n1"]);
+    assert_eq!(sockets(), 0);
+    run(&mut cluster.landeck(&["vm", "add", "--rsh", "landeck-rsh", "n2"])).assert(0, &[]);
+    assert_eq!(sockets(), 2);
+    assert!(cluster.where_on(0, &["-n", &cluster.all_of(2)]).contains(&"n2".to_owned()));
+    cluster.stop_lab();
+}
+
+#[test]
+fn a_logout_is_warned_of_and_takes_no_runtime_directory_along() {
+    let test = "a_logout_is_warned_of_and_takes_no_runtime_directory_along";
+    let Some(cluster) = Cluster::pair(test) else { return };
+    // Each host has a /run of its own.
+    let settings = "mkdir -p /run/systemd/seats /run/systemd/logind.conf.d && \
+        printf '[Login]\nKillUserProcesses=yes\nKillExcludeUsers=\n' >/run/systemd/logind.conf.d/z.conf";
+    (0..2).for_each(|host| drop(cluster.shell(host, settings)));
+    cluster.shell(0, "mkdir -m 700 /tmp/runtime");
+    let mut start =
+        cluster.landeck(&["vm", "start", "--name", "lab", "--rsh", "landeck-rsh", "n2"]);
+    let started = run(start.env("XDG_RUNTIME_DIR", "/tmp/runtime"));
+    started.assert(0, &[]);
+    let lingers = Path::new("/var/lib/systemd/linger/root").exists();
+    for warned in ["landeckd: this system ends", "host n2: landeckd: this system ends"] {
+        assert_eq!(started.err.contains(warned), !lingers, "{started:?}");
+    }
+    cluster.shell(0, "rm -r /tmp/runtime");
+    assert_eq!(cluster.state_of("n2").0, "up");
+    let job = cluster.start_waiting(1, "heat", &cluster.all_of(2));
+    let listed = run(&mut cluster.landeck(&["ps"]));
+    assert!(listed.assert(0, &[]).out.contains("heat, "), "{listed:?}");
+    (0..2).for_each(|host| drop(cluster.shell(host, "touch /tmp/go")));
+    job.end().assert(0, &[]);
+    cluster.stop_lab();
+}
+
+#[test]
+fn a_machine_without_ports_or_descriptors_says_so() {
+    let test = "a_machine_without_ports_or_descriptors_says_so";
+    let Some(cluster) = Cluster::pair(test) else { return };
+    let start = |name: &str| {
+        run(&mut cluster.landeck(&["vm", "start", "--name", name, "--port-range", "4000-4000"]))
+    };
+    let add = |name: &str| {
+        run(&mut cluster.landeck(&["vm", "add", "--machine", name, "--rsh", "landeck-rsh", "n2"]))
+    };
+    start("first").assert(0, &[]);
+    start("second").assert(0, &[]);
+    add("first").assert(0, &[]);
+    add("second").assert(1, &["host n2", "cannot listen on the ports 4000-4000 (--port-range)"]);
+    for name in ["first", "second"] {
+        run(&mut cluster.landeck(&["vm", "stop", "--machine", name])).assert(0, &[]);
+    }
+    // Callers that stay use up its descriptors.
+    cluster.shell(0, &format!("ulimit -n 40; {} vm start --name lab", landeck().display()));
+    let mut watching: Vec<Running> = Vec::new();
+    let refused = loop {
+        assert!(watching.len() < 40, "no caller was refused");
+        let mut one = super::start(&mut cluster.landeck(&["vm", "status", "--watch"]));
+        wait_until("an answer", || !one.out.text().is_empty() || !one.goes_on());
+        match one.goes_on() {
+            true => watching.push(one),
+            false => break one.end(),
+        }
+    };
+    refused.assert(125, &["serves no further command", "no file descriptor left of 40"]);
+    cluster.signal(0, "landeck", "KILL");
+    watching.into_iter().for_each(|one| drop(one.end()));
+    cluster.stop_lab();
+}
+
+#[test]
 fn a_launcher_that_dies_ends_its_job_alone() {
     let Some(cluster) = lab("a_launcher_that_dies_ends_its_job_alone", 2, &["n2"]) else { return };
     let other = cluster.start_waiting(1, "other", "1");
