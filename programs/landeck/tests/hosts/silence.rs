@@ -15,8 +15,6 @@ const SILENT: &str = "LANDECK_TEST_SILENT";
 /// How often it connects before anything else happens, and at most.
 const STRANGERS: usize = 10_000;
 const STRANGERS_MAX: usize = 2 * STRANGERS;
-/// A shell that goes on until there is `/tmp/go` on its host.
-const UNTIL_GO: &str = "until [ -e /tmp/go ]; do sleep 0.05; done; echo end $RANK";
 
 #[test]
 fn a_short_cut_ends_nothing() {
