@@ -2,7 +2,7 @@
 //!
 //! A host gives all its cores to the machine, numbered from 0. A job books one core for each process: first on the host that
 //! asks, then where most are free. A core belongs to one job at a time. Processes beyond the free cores get none, and run
-//! where the fewest processes are for each core. A job that wants hosts for itself gets whole ones that no other job uses, and
+//! where the fewest processes are for each core; those of a job that spreads go where it has none first. A job that wants hosts for itself gets whole ones that no other job uses, and
 //! no other job comes there until it is over. Jobs that wait get their turn in the order in which they have asked first.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -191,15 +191,16 @@ impl Booking {
         }
         let left = processes - counts.iter().sum::<usize>() as u32;
         for _ in 0..left {
-            let load = |host: HostNumber| {
-                let here = shares.iter().find(|share| share.host == host);
-                self.load(host) + here.map_or(0, |share| share.processes)
+            let here = |host: HostNumber| {
+                shares.iter().find(|share| share.host == host).map_or(0, |share| share.processes)
             };
             // The processes for each core, as a number with 32 binary places.
             let fullness = |host: HostNumber| {
-                (u64::from(load(host)) << 32) / u64::from(self.cores(host).max(1))
+                let load = u64::from(self.load(host) + here(host));
+                (load << 32) / u64::from(self.cores(host).max(1))
             };
-            let next = offers.iter().map(|(host, _)| *host).min_by_key(|host| fullness(*host));
+            let order = |host: &HostNumber| (spreads && here(*host) > 0, fullness(*host));
+            let next = offers.iter().map(|(host, _)| *host).min_by_key(order);
             let Some(host) = next else { break };
             match shares.iter_mut().find(|share| share.host == host) {
                 Some(share) => share.processes += 1,
@@ -293,6 +294,19 @@ mod tests {
             assert_eq!(shares, expected, "{processes} processes");
             book.release(JobId(job));
         }
+    }
+
+    #[test]
+    fn a_job_that_spreads_comes_to_full_hosts_as_well() {
+        let mut book = Booking::default();
+        [N1, N2, N3].into_iter().for_each(|host| book.add_host(host, 1));
+        book.book(JobId(1), N1, wish(1)).unwrap();
+        book.book(JobId(2), N3, wish(1)).unwrap();
+        let spread = |processes| BookingWish { spreads: true, ..wish(processes) };
+        let shares = book.book(JobId(3), N2, spread(3)).unwrap();
+        assert_eq!(hosts(&shares), [(1, 1), (0, 1), (2, 1)]);
+        let more = book.book(JobId(4), N2, spread(4)).unwrap();
+        assert_eq!(hosts(&more), [(1, 2), (0, 1), (2, 1)]);
     }
 
     #[test]

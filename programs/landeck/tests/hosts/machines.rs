@@ -93,6 +93,8 @@ fn a_day_of_a_machine() {
     // The own host comes first, and then free processors.
     let (cores, all, both) = (cluster.cores(), cluster.all_of(1), cluster.all_of(2));
     assert_eq!(cluster.where_on(1, &["-n", &all]), vec!["n2"; cores]);
+    // The founder hears of the end of a job on another host after its launcher has ended.
+    wait_until("its processors are free", || cluster.state_of("n2").1 == 0);
     assert_eq!(
         cluster.where_on(0, &["-n", &both]),
         [vec!["n1"; cores], vec!["n2"; cores]].concat()
@@ -234,7 +236,7 @@ fn hosts_are_drained_resumed_and_removed() {
         run(&mut cluster.landeck_on(host, &[&["vm"], words].concat()))
     };
     vm(1, &["drain", "n9"]).assert(1, &["n9 is no host of lab, which has n1, n2"]);
-    let running = cluster.start_waiting(1, "heat", "2");
+    let running = cluster.start_waiting(1, "heat", &cluster.all_of(1));
     vm(0, &["drain", "n2", "--reason", "new disk"]).assert(0, &[]);
     let shown = vm(1, &["status"]);
     assert!(shown.out.contains("draining") && shown.out.contains("new disk"), "{shown:?}");
