@@ -123,6 +123,7 @@ impl JobHandler for Reporter {
 /// A daemon in a thread of its own.
 struct Daemon {
     entry: HostEntry,
+    options: DaemonOptions,
     seen: Receiver<Seen>,
     kept: VecDeque<Seen>,
     commands: Sender<Command>,
@@ -135,7 +136,7 @@ struct Announced {
     key: KeyHash,
     address: SocketAddr,
     place: Sender<Station>,
-    daemon: Box<dyn FnOnce(HostEntry) -> Daemon>,
+    daemon: Box<dyn FnOnce(HostEntry, DaemonOptions) -> Daemon>,
 }
 
 fn options() -> DaemonOptions {
@@ -179,9 +180,9 @@ fn announce(streams: Option<(OwnedFd, OwnedFd)>) -> Announced {
         }
     });
     let (key, address) = announcement.recv().unwrap();
-    let daemon = move |entry| {
+    let daemon = move |entry, options| {
         let kept = VecDeque::new();
-        Daemon { entry, seen, kept, commands, bell, thread: Some(thread) }
+        Daemon { entry, options, seen, kept, commands, bell, thread: Some(thread) }
     };
     Announced { key, address, place, daemon: Box::new(daemon) }
 }
@@ -194,17 +195,25 @@ impl Announced {
     }
 
     fn take_place(self, own: HostEntry, arbiter: HostEntry) -> Daemon {
-        let station = Station { machine: MACHINE, options: options(), own: own.clone(), arbiter };
+        self.take_place_in(options(), own, arbiter)
+    }
+
+    fn take_place_in(self, options: DaemonOptions, own: HostEntry, arbiter: HostEntry) -> Daemon {
+        let station = Station { machine: MACHINE, options, own: own.clone(), arbiter };
         self.place.send(station).unwrap();
-        (self.daemon)(own)
+        (self.daemon)(own, options)
     }
 }
 
 /// The arbiter of a machine without other hosts.
 fn arbiter() -> Daemon {
+    arbiter_with(options())
+}
+
+fn arbiter_with(options: DaemonOptions) -> Daemon {
     let announced = announce(None);
     let entry = announced.entry(0, vec![announced.address]);
-    announced.take_place(entry.clone(), entry)
+    announced.take_place_in(options, entry.clone(), entry)
 }
 
 /// The way between a host and its arbiter.
@@ -223,7 +232,7 @@ fn host(arbiter: &mut Daemon, way: Way) -> Daemon {
     let entry = admit(arbiter, &announced, announced.key, addresses);
     let mut of_arbiter = arbiter.entry.clone();
     of_arbiter.addresses = way.to_arbiter.map_or(of_arbiter.addresses, |address| vec![address]);
-    announced.take_place(entry, of_arbiter)
+    announced.take_place_in(arbiter.options, entry, of_arbiter)
 }
 
 fn admit(

@@ -24,6 +24,8 @@ pub enum Blocks {
         buffer: Buffer,
         /// The length of each.
         block_bytes: usize,
+        /// How many there are, which those without a byte do not show.
+        count: u32,
     },
     /// Blocks of one buffer: where each begins, and its bytes.
     Placed(Buffer, Vec<(usize, usize)>),
@@ -57,8 +59,7 @@ impl Blocks {
         match self {
             Self::Nothing => 0,
             Self::Whole(_, cut) => cut.segments as usize,
-            Self::Equal { buffer, block_bytes: 0 } => usize::from(buffer.is_empty()),
-            Self::Equal { buffer, block_bytes } => buffer.len() / block_bytes,
+            Self::Equal { count, .. } => *count as usize,
             Self::Placed(_, places) => places.len(),
             Self::Areas(areas) => areas.len(),
         }
@@ -69,7 +70,7 @@ impl Blocks {
     pub(crate) fn bytes(&self, block: u32) -> u64 {
         match self {
             Self::Whole(area, cut) if cut.segments == 1 && block == 0 => area.packed_bytes(),
-            Self::Equal { buffer, block_bytes } if block < self.count() as u32 => {
+            Self::Equal { buffer, block_bytes, count } if block < *count => {
                 (*block_bytes).min(buffer.len()) as u64
             }
             _ => self.area(block, 1).packed_bytes(),
@@ -108,7 +109,7 @@ impl Blocks {
             Self::Whole(area, cut) if cut.segments == 1 && first == 0 && count > 0 => {
                 area.as_buffer()
             }
-            Self::Equal { buffer, block_bytes } => {
+            Self::Equal { buffer, block_bytes, .. } => {
                 let length = block_bytes.saturating_mul(count as usize);
                 Some(buffer.part(block_bytes.saturating_mul(first as usize), length))
             }
@@ -524,7 +525,7 @@ mod tests {
         let whole = Area::contiguous(buffer(&bytes));
         let forms = [
             Blocks::whole(whole.clone()).in_segments(4, 3),
-            Blocks::Equal { buffer: buffer(&bytes), block_bytes: 3 },
+            Blocks::Equal { buffer: buffer(&bytes), block_bytes: 3, count: 4 },
             Blocks::Placed(buffer(&bytes), vec![(0, 3), (3, 3), (6, 3), (9, 3)]),
             Blocks::Areas((0..4).map(|block| whole.part(block * 3, 3)).collect()),
         ];
@@ -538,9 +539,17 @@ mod tests {
     }
 
     #[test]
+    fn equal_blocks_without_a_byte_are_as_many_as_others() {
+        let blocks = Blocks::Equal { buffer: Buffer::EMPTY, block_bytes: 0, count: 3 };
+        let (_owned, copy) = Owned::copy_of(&blocks);
+        assert_eq!([blocks.count(), copy.count()], [3, 3]);
+        assert_eq!([blocks.bytes(2), copy.bytes(2)], [0, 0]);
+    }
+
+    #[test]
     fn blocks_stand_in_the_order_of_members_whatever_a_plan_calls_them() {
         let bytes: Vec<u8> = (0..12).collect();
-        let blocks = || Blocks::Equal { buffer: buffer(&bytes), block_bytes: 4 };
+        let blocks = || Blocks::Equal { buffer: buffer(&bytes), block_bytes: 4, count: 3 };
         let cut = DepositCut { total_bytes: 4, unit_bytes: 1, segments: 2 };
         let plan = |operation| Plan {
             operation,
@@ -571,7 +580,7 @@ mod tests {
     #[test]
     fn an_exchange_numbers_blocks_by_sender_and_receiver() {
         let bytes: Vec<u8> = (0..6).collect();
-        let blocks = || Blocks::Equal { buffer: buffer(&bytes), block_bytes: 2 };
+        let blocks = || Blocks::Equal { buffer: buffer(&bytes), block_bytes: 2, count: 3 };
         let input = Placement::input(Operation::AllToAll, blocks(), 3, 1);
         let output = Placement::output(Operation::AllToAll, blocks(), 3, 1);
         assert_eq!(packed(&input.area(Cells::new(Store::Input, 3, 3))), bytes);

@@ -83,6 +83,23 @@ pub fn withdraw(
     }
 }
 
+/// Claims to say why the process aborts its job. The inner error is the claim of another process, which was first; it holds
+/// until the job is over.
+///
+/// # Errors
+/// [`ObjectError`], also when the daemon does not answer in this time.
+pub(crate) fn claim_abort(
+    segment: &Segment,
+    process: ProcessId,
+    words: [u64; 2],
+    within: Duration,
+) -> Result<Result<Object, Object>, ObjectError> {
+    let kind = ObjectKind::Abort;
+    let question = ObjectQuestion::new(process, kind, ObjectRequest::Name);
+    let question = ObjectQuestion { words, ..question }.named(&Name::new(kind.as_str())?);
+    ask_within(segment, &question, within)
+}
+
 /// The PID of the process of this segment that asks about names. `None` if there is no such process.
 #[must_use]
 pub fn pid_of_asker(segment: &Segment, question: &ObjectQuestion) -> Option<u32> {
@@ -98,8 +115,16 @@ fn ask(
     segment: &Segment,
     question: &ObjectQuestion,
 ) -> Result<Result<Object, Object>, ObjectError> {
+    ask_within(segment, question, socket::AGENT_TIME)
+}
+
+fn ask_within(
+    segment: &Segment,
+    question: &ObjectQuestion,
+    within: Duration,
+) -> Result<Result<Object, Object>, ObjectError> {
     let address = Address::of_daemon(SegmentId(segment.plan().host));
-    let (answer, _) = socket::exchange_about(&address, question, socket::AGENT_TIME)?;
+    let (answer, _) = socket::exchange_about(&address, question, within)?;
     match answer.verdict {
         Verdict::InUse => Ok(Err(answer.object)),
         _ => granted(question, answer).map(|answer| Ok(answer.object)),
@@ -132,7 +157,7 @@ pub fn host_name(segment: &Segment, process: ProcessId) -> Option<String> {
 }
 
 /// Whether this host knows already that a process has ended.
-fn is_over(segment: &Segment, process: ProcessId) -> bool {
+pub(crate) fn is_over(segment: &Segment, process: ProcessId) -> bool {
     if process.segment.0 == segment.plan().host {
         let record = segment.slot_record(process.slot.0);
         return record.incarnation != process.incarnation.0 || record.state.is_gone();

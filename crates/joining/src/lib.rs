@@ -1,6 +1,7 @@
 //! How a process becomes part of a job: by its launcher's segment, by the agent of a job, by another launcher; and what it
 //! asks the agent afterwards.
 
+pub mod abort_word;
 pub mod address;
 pub mod agent;
 pub mod agent_thread;

@@ -112,7 +112,7 @@ pub enum ObjectError {
 /// Where the names of a kind of object are valid, in the words of an error.
 const fn scope(kind: ObjectKind) -> &'static str {
     match kind {
-        ObjectKind::Mailbox | ObjectKind::Group => "",
+        ObjectKind::Mailbox | ObjectKind::Group | ObjectKind::Abort => "",
         ObjectKind::Segment | ObjectKind::Semaphore => " on this host",
     }
 }
@@ -120,7 +120,9 @@ const fn scope(kind: ObjectKind) -> &'static str {
 /// The end of the sentence about an object that is no more.
 const fn why_gone(kind: ObjectKind) -> &'static str {
     match kind {
-        ObjectKind::Mailbox => ": its last user has left, or its owner has destroyed it",
+        ObjectKind::Mailbox | ObjectKind::Abort => {
+            ": its last user has left, or its owner has destroyed it"
+        }
         ObjectKind::Segment | ObjectKind::Semaphore | ObjectKind::Group => {
             " on this host: its last user has left, or its owner has destroyed it; other hosts do not find it"
         }

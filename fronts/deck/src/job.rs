@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use landeck::unstable::JobInternals;
+use landeck::unstable::joining::abort_word::AbortWord;
 use landeck::unstable::joining::attach::AttachError;
 use landeck::unstable::memory::abort::AbortClaim;
 use landeck::unstable::memory::remark::{CallName, name_calls};
@@ -132,10 +133,10 @@ pub(crate) fn abort(code: c_int, why: Option<&str>) -> Result<(), Mistake> {
     let call = format!("called deck_abort with code {code}{why}");
     let text = format!("{name}(pid {pid}) {call}");
     // Of the nodes that abort for one cause the first says so.
-    let segment = member.job.segment();
-    if segment.claim_abort(member.job.own_peer().0, &call) != AbortClaim::Said {
+    let word = AbortWord::new(member.job.segment().clone(), member.job.process());
+    if word.claim(&call) != AbortClaim::Said {
         fork::say(&text);
-        segment.abort_said();
+        word.said();
     }
     member.job.abort(code, &text)
 }

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 use landeck::unstable::JobInternals;
+use landeck::unstable::joining::abort_word::AbortWord;
 use landeck::unstable::memory::GateError;
 use landeck::unstable::memory::abort::AbortClaim;
 use landeck::unstable::memory::fork;
@@ -406,12 +407,12 @@ pub(crate) fn say_why(text: &str, rule: &str, cause: &str, is_consequence: bool)
         return ends("This process ends alone and the job goes on");
     }
     // The guard goes before the wait for another process.
-    let place = lock().job.as_ref().map(|job| (job.segment().clone(), job.own_peer().0));
-    let Some((segment, slot)) = place else { return ends("This process ends") };
-    match segment.claim_abort(slot, cause) {
+    let word = |job: &landeck::Job| AbortWord::new(job.segment().clone(), job.process());
+    let Some(word) = lock().job.as_ref().map(word) else { return ends("This process ends") };
+    match word.claim(cause) {
         AbortClaim::First => {
             ends("The job is aborted");
-            segment.abort_said();
+            word.said();
         }
         AbortClaim::OtherCause if !is_consequence => fork::say(&format!("{text}.")),
         AbortClaim::OtherCause | AbortClaim::Said => {}

@@ -24,6 +24,7 @@ const SHARE: &[&str] = &[
     "every_chapter_works_with_three_processes",
     "programs::messages",
     "programs::collective_operations",
+    "programs::the_abort_of_a_job_is_said_once",
     "mailboxes::long_messages_come_once",
     "mailboxes::a_named_mailbox_gets_what_all_post",
     "messages::time_ends_a_receive_in_the_middle",

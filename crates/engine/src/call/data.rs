@@ -104,6 +104,7 @@ pub(crate) fn blocks_of_pieces(
     group: GroupRef<'_>,
 ) -> CallBlocks {
     let at_root = |blocks| if group.rank as u32 == root { blocks } else { Blocks::Nothing };
+    let equal = |buffer, block_bytes| equal(buffer, block_bytes, group);
     let (given_bytes, taken_bytes) = (input.len(), output.len());
     let (input, output) = match operation {
         Operation::Barrier => (Blocks::Nothing, Blocks::Nothing),
@@ -132,13 +133,14 @@ pub(crate) fn blocks_in_place(
 ) -> CallBlocks {
     let output = match operation {
         Operation::AllGather | Operation::AllToAll => {
-            equal(data, data.len() / group.members.len().max(1))
+            equal(data, data.len() / group.members.len().max(1), group)
         }
         _ => Blocks::of(data),
     };
     CallBlocks { in_place: true, ..CallBlocks::apart(Blocks::Nothing, output) }
 }
 
-fn equal(buffer: Buffer, block_bytes: usize) -> Blocks {
-    Blocks::Equal { buffer, block_bytes }
+/// A block of so many bytes for each member.
+fn equal(buffer: Buffer, block_bytes: usize, group: GroupRef<'_>) -> Blocks {
+    Blocks::Equal { buffer, block_bytes, count: group.size() }
 }

@@ -66,7 +66,7 @@ impl CallFit<'_> {
     }
 
     fn are(&self, blocks: &Blocks, which: &'static str, size: u32) -> Result<(), Fault> {
-        if let Blocks::Equal { buffer, block_bytes } = blocks {
+        if let Blocks::Equal { buffer, block_bytes, .. } = blocks {
             let needed_bytes = *block_bytes as u64 * u64::from(size);
             return self.is_long(which, buffer.len() as u64, needed_bytes);
         }

@@ -644,15 +644,15 @@ fn telling(call: &Call, plan: &landeck_collectives::Plan, member: u32) -> Bindin
     const NUMBER_BYTES: usize = 8;
     let mut kept = Vec::new();
     let mut numbers = |blocks: &Blocks| {
-        let count = blocks.count();
-        let owned = Owned::new(count * NUMBER_BYTES);
-        for block in 0..count as u32 {
+        let count = blocks.count() as u32;
+        let owned = Owned::new(count as usize * NUMBER_BYTES);
+        for block in 0..count {
             let bytes = blocks.bytes(block).to_ne_bytes();
             owned.buffer().write(block as usize * NUMBER_BYTES, (&bytes[..]).into());
         }
         let buffer = owned.buffer();
         kept.push(owned);
-        Blocks::Equal { buffer, block_bytes: NUMBER_BYTES }
+        Blocks::Equal { buffer, block_bytes: NUMBER_BYTES, count }
     };
     let (input, output) = (numbers(&call.input), numbers(&call.output));
     let input = Placement::input(call.operation, input, plan.size, member);

@@ -306,7 +306,8 @@ mod tests {
         // SAFETY: the tests keep the memory until the operation is complete.
         let (input, buffer) = unsafe { (Buffer::of(input), Buffer::of_mut(output)) };
         let call = Call::new(Operation::AllGather, &CallOptions::default());
-        Call { input: Blocks::of(input), output: Blocks::Equal { buffer, block_bytes }, ..call }
+        let output = Blocks::Equal { buffer, block_bytes, count: 2 };
+        Call { input: Blocks::of(input), output, ..call }
     }
 
     fn advance(process: &Shared, of: GroupRef<'_>, running: &mut Running) {

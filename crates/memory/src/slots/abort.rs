@@ -1,4 +1,4 @@
-//! The abort word, by which one process of a job reports why it is aborted, so that a user reads it once.
+//! The abort word, by which one process of a host reports why its job is aborted, so that a user reads it once.
 //!
 //! The word has four parts: whether the claiming process has said its message (bit 0), its slot plus one
 //! (bits 1 to 31), a digest of the cause (32 high bits). A stray write to it costs a message at worst: no process
@@ -14,7 +14,7 @@ use crate::segment::Segment;
 const ABORT_WORD: u64 = 640;
 const SAID: u64 = 1;
 /// For how long another process may take to say its message once it has claimed the word.
-const SAYING_LIMIT: Duration = Duration::from_millis(500);
+pub const SAYING_LIMIT: Duration = Duration::from_millis(500);
 
 /// Whether a process is the first that aborts its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Segment {
 }
 
 /// A number that two causes hardly ever share (FNV-1a).
-fn digest(cause: &str) -> u32 {
+pub fn digest(cause: &str) -> u32 {
     cause.bytes().fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 

@@ -520,7 +520,8 @@ impl MessageWorld {
                 let output = match operation {
                     _ if has_none => Blocks::Nothing,
                     Operation::Gather | Operation::AllGather => {
-                        Blocks::Equal { buffer: output, block_bytes: input_bytes as usize }
+                        let (block_bytes, count) = (input_bytes as usize, self.world.size() as u32);
+                        Blocks::Equal { buffer: output, block_bytes, count }
                     }
                     _ => Blocks::of(output),
                 };
@@ -675,7 +676,7 @@ impl Slots {
         }
         // SAFETY: whoever uses the blocks keeps the slots until the operation is over.
         let buffer = unsafe { Buffer::of_mut(&mut self.packed) };
-        Blocks::Equal { buffer, block_bytes: self.slot_bytes }
+        Blocks::Equal { buffer, block_bytes: self.slot_bytes, count: heads.len() as u32 }
     }
 
     /// Returns an area for each slot.

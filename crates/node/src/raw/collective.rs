@@ -343,7 +343,8 @@ unsafe fn blocks_of(data: &Data<'_>, size: usize) -> std::result::Result<Blocks,
             if layout.is_contiguous() {
                 let all = area(start, layout, count.saturating_mul(size as u64))?;
                 if let Some(buffer) = all.as_buffer() {
-                    return Ok(Blocks::Equal { buffer, block_bytes: buffer.len() / size.max(1) });
+                    let block_bytes = buffer.len() / size.max(1);
+                    return Ok(Blocks::Equal { buffer, block_bytes, count: size as u32 });
                 }
             }
             let block_bytes = extent(layout)?.saturating_mul(count as i64);

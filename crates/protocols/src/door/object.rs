@@ -21,6 +21,8 @@ pub enum ObjectKind {
     Semaphore,
     /// The log of a named group. It stays until the group is retired.
     Group,
+    /// The claim of a process to say why it aborts its job on several hosts. It stays until the job is over.
+    Abort,
 }
 
 impl ObjectKind {
@@ -31,6 +33,7 @@ impl ObjectKind {
             Self::Segment => "shared segment",
             Self::Semaphore => "semaphore",
             Self::Group => "group",
+            Self::Abort => "abort",
         }
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! A host gives all its cores to the machine, numbered from 0. A job books one core for each process: first on the host that
 //! asks, then where most are free. A core belongs to one job at a time. Processes beyond the free cores get none, and run
-//! where the fewest processes are for each core. A job that wants hosts for itself gets whole ones that no other job uses, and
-//! no other job comes there until it is over. Jobs that wait get their turn in the order in which they have asked first.
+//! where the fewest processes are for each core; those of a job that spreads go where it has none first. A job that wants hosts
+//! for itself gets whole ones that no other job uses, and no other job comes there until it is over. Jobs that wait get their turn in the order in which they have asked first.
 //!
 //! A job may be placed by load instead ([`BookingOrder::Load`]): each of its processes goes to the host that would then have the
 //! fewest busy tasks for each core. Busy are as many as want to run there, by the last [`HostLoad`] of the host, or as many
@@ -241,8 +241,10 @@ impl Booking {
             let fullness = |at: &usize| {
                 let (is_short, tasks) = busy[*at];
                 let tasks = tasks + 100 * counts[*at] as u64;
+                // A job that spreads comes to each host first.
+                let is_there = order == BookingOrder::Spread && counts[*at] > 0;
                 // The tasks for each core, as a number with 20 binary places.
-                (is_short, (tasks << 20) / u64::from(self.cores(offers[*at].0).max(1)))
+                (is_there, is_short, (tasks << 20) / u64::from(self.cores(offers[*at].0).max(1)))
             };
             let Some(next) = (0..offers.len()).min_by_key(fullness) else { break };
             counts[next] += 1;
@@ -398,6 +400,19 @@ mod tests {
         book.note_load(N1, running(100));
         book.add_host(N1, 2);
         assert_eq!(book.host_load(N1), None);
+    }
+
+    #[test]
+    fn a_job_that_spreads_comes_to_full_hosts_as_well() {
+        let mut book = Booking::default();
+        [N1, N2, N3].into_iter().for_each(|host| book.add_host(host, 1));
+        book.book(JobId(1), N1, wish(1)).unwrap();
+        book.book(JobId(2), N3, wish(1)).unwrap();
+        let spread = |processes| BookingWish { order: BookingOrder::Spread, ..wish(processes) };
+        let shares = book.book(JobId(3), N2, spread(3)).unwrap();
+        assert_eq!(hosts(&shares), [(1, 1), (0, 1), (2, 1)]);
+        let more = book.book(JobId(4), N2, spread(4)).unwrap();
+        assert_eq!(hosts(&more), [(1, 2), (0, 1), (2, 1)]);
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub struct NameTable {
 
 impl NameTable {
     /// Answers a question of a process on a host, which has this PID there: to give an object a name, to find it by its name, or
-    /// to take a name back by its number. Only mailboxes and groups have names over hosts.
+    /// to take a name back by its number. Only mailboxes, groups and aborts have names over hosts.
     pub fn ask(
         &mut self,
         job: JobId,
@@ -39,7 +39,7 @@ impl NameTable {
             return ObjectAnswer::bare(Verdict::NotAlive);
         }
         let has_name = match question.kind {
-            ObjectKind::Mailbox | ObjectKind::Group => question.name.is_some(),
+            ObjectKind::Mailbox | ObjectKind::Group | ObjectKind::Abort => question.name.is_some(),
             ObjectKind::Segment | ObjectKind::Semaphore => {
                 return ObjectAnswer::bare(Verdict::Senseless);
             }
@@ -56,11 +56,13 @@ impl NameTable {
         }
     }
 
-    /// Takes back the names of a process that has ended.
+    /// Takes back the names of a process that has ended, but for the claim to say why it aborts the job: nobody says it again.
     pub fn process_ended(&mut self, job: JobId, process: ProcessId) {
         self.ended.entry(job).or_default().insert(process);
         for names in self.jobs.values_mut() {
-            names.remove_all(|entry| entry.object.owner == process);
+            names.remove_all(|entry| {
+                entry.object.owner == process && entry.kind != ObjectKind::Abort
+            });
         }
     }
 
@@ -193,6 +195,25 @@ mod tests {
         assert_eq!((find(&mut table, "a"), find(&mut table, "b")), (None, Some(process(1, 1))));
         assert_eq!(publish(&mut table, (1, 0), "a").verdict, Verdict::NotAlive);
         assert_eq!(number(&publish(&mut table, (2, 0), "a")), 3);
+    }
+
+    #[test]
+    fn one_process_of_a_job_says_why_it_is_aborted_also_when_it_has_ended() {
+        let mut table = NameTable::default();
+        let name = Name::new("abort").unwrap();
+        let claim = |table: &mut NameTable, job, (host, slot)| {
+            let question = about(process(host, slot), ObjectRequest::Name).named(&name);
+            let question = ObjectQuestion { kind: ObjectKind::Abort, ..question };
+            table.ask(job, HostNumber(host), slot + 50, question).verdict
+        };
+        publish(&mut table, (1, 1), "abort");
+        assert_eq!(claim(&mut table, JOB, (1, 0)), Verdict::Granted);
+        assert_eq!(claim(&mut table, JOB, (2, 0)), Verdict::InUse);
+        table.process_ended(JOB, process(1, 0));
+        assert_eq!(claim(&mut table, JOB, (2, 0)), Verdict::InUse);
+        assert_eq!(claim(&mut table, JobId(8), (2, 0)), Verdict::Granted, "another job");
+        table.job_over(JOB);
+        assert_eq!(claim(&mut table, JOB, (2, 0)), Verdict::Granted);
     }
 
     #[test]

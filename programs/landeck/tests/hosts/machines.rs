@@ -111,6 +111,8 @@ fn a_day_of_a_machine() {
     // The own host comes first, and then free processors.
     let (cores, all, both) = (cluster.cores(), cluster.all_of(1), cluster.all_of(2));
     assert_eq!(cluster.where_on(1, &["-n", &all]), vec!["n2"; cores]);
+    // The founder hears of the end of a job on another host after its launcher has ended.
+    wait_until("its processors are free", || cluster.state_of("n2").1 == 0);
     assert_eq!(
         cluster.where_on(0, &["-n", &both]),
         [vec!["n1"; cores], vec!["n2"; cores]].concat()
@@ -140,7 +142,7 @@ fn a_day_of_a_machine() {
     assert!(listed.assert(0, &[]).out.contains(&heat_line), "{listed:?}");
     assert!(listed.out.contains("other, 1 process: "), "{listed:?}");
     let why = run(&mut cluster.landeck_on(2, &["why", "heat"]));
-    assert!(why.out.starts_with("heat (") && why.out.contains(" on n1 and "), "{why:?}");
+    assert!(["heat (", " on n1", " on n2"].iter().all(|words| why.out.contains(words)), "{why:?}");
     let log = run(&mut cluster.landeck_on(2, &["why", "heat", "--log"]));
     assert!(log.out.contains("n1: ") && log.out.contains("n2: "), "{log:?}");
     let stays = run(&mut cluster.landeck_on(2, &["vm", "stop"]));
@@ -148,7 +150,7 @@ fn a_day_of_a_machine() {
     (0..3).for_each(|host| drop(cluster.shell(host, "touch /tmp/go")));
     assert_eq!(heat.end().assert(0, &[]).out.matches("end\n").count(), 2 * cores);
     other.end().assert(0, &[]);
-    assert_eq!(cluster.jobs_on(0), [""; 0]);
+    wait_until("the founder knows it", || cluster.jobs_on(0).is_empty());
     if cores > 1 {
         jobs_have_cores_of_their_own(&cluster);
     }
@@ -311,7 +313,8 @@ fn a_host_that_is_lost_ends_the_jobs_there_and_no_others() {
     over.end().assert(137, &["Host n3 is lost"]).within(Duration::from_secs(50));
     there.end().assert(137, &["The daemon of this host (landeckd) has ended"]);
     wait_until("the machine knows it", || cluster.state_of("n3") == ("lost".to_owned(), 0));
-    assert_eq!(cluster.state_of("n2"), ("up".to_owned(), 0));
+    // The founder hears of the end of a job after its launcher has ended.
+    wait_until("its processors are free", || cluster.state_of("n2") == ("up".to_owned(), 0));
     cluster.shell(0, "touch /tmp/go");
     away.end().assert(0, &[]);
     assert!(!cluster.where_on(1, &["-n", &all]).contains(&"n3".to_owned()));
@@ -372,7 +375,7 @@ fn hosts_are_drained_resumed_and_removed() {
         run(&mut cluster.landeck_on(host, &[&["vm"], words].concat()))
     };
     vm(1, &["drain", "n9"]).assert(1, &["n9 is no host of lab, which has n1, n2"]);
-    let running = cluster.start_waiting(1, "heat", "2");
+    let running = cluster.start_waiting(1, "heat", &cluster.all_of(1));
     vm(0, &["drain", "n2", "--reason", "new disk"]).assert(0, &[]);
     let shown = vm(1, &["status"]);
     assert!(shown.out.contains("draining") && shown.out.contains("new disk"), "{shown:?}");

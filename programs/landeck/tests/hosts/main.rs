@@ -111,6 +111,9 @@ fn is_soak() -> bool {
     std::env::var_os("LANDECK_SOAK").is_some_and(|value| value == "1")
 }
 
+/// A shell that goes on until there is `/tmp/go` on its host, and then says its rank.
+const UNTIL_GO: &str = "until [ -e /tmp/go ]; do sleep 0.05; done; echo end $RANK";
+
 impl Cluster {
     /// Two hosts; `None` where this computer cannot make them.
     fn pair(test: &str) -> Option<Cluster> {

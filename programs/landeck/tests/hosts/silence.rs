@@ -20,11 +20,12 @@ const STRANGERS_MAX: usize = 2 * STRANGERS;
 fn a_short_cut_ends_nothing() {
     let Some(cluster) = Cluster::pair("a_short_cut_ends_nothing") else { return };
     // Much longer than the cut: to pull a cable and to put it back takes time of its own.
-    let mut running = cluster.start_four(&["--host-timeout", "30"], "sleep 4; echo end $RANK");
+    let mut running = cluster.start_four(&["--host-timeout", "30"], UNTIL_GO);
     cluster.hosts.cut(1).unwrap();
     thread::sleep(Duration::from_secs(2));
     cluster.hosts.join(1).unwrap();
     assert!(running.goes_on(), "{:?}", running.err.text());
+    (0..2).for_each(|host| drop(cluster.shell(host, "touch /tmp/go")));
     let ended = running.end();
     ended.assert(0, &[]);
     assert_eq!(ended.out.matches("end ").count(), 4, "{ended:?}");
@@ -59,13 +60,14 @@ fn a_short_limit_is_kept() {
 #[test]
 fn a_stopped_host_is_not_lost() {
     let Some(cluster) = Cluster::pair("a_stopped_host_is_not_lost") else { return };
-    let mut running = cluster.start_four(&["--host-timeout", "1"], "sleep 4; echo end $RANK");
+    let mut running = cluster.start_four(&["--host-timeout", "1"], UNTIL_GO);
     // Its daemon alone: its kernel goes on, and answers for it.
     let daemon = cluster.daemon(1);
     cluster.signal_pid(1, daemon, "STOP");
     thread::sleep(Duration::from_secs(3));
     assert!(running.goes_on(), "{:?}", running.err.text());
     cluster.signal_pid(1, daemon, "CONT");
+    (0..2).for_each(|host| drop(cluster.shell(host, "touch /tmp/go")));
     let ended = running.end();
     ended.assert(0, &[]);
     assert_eq!(ended.out.matches("end ").count(), 4, "{ended:?}");

@@ -49,12 +49,13 @@ fn lines_that_stand_above_are_not_said_again() {
 
 #[test]
 fn with_notify_the_others_go_on() {
-    let script = "[ $RANK = 0 ] && exit 4; sleep 3; echo done";
-    let ended = run_shells(3, &["--on-failure", "notify"], script);
-    assert_eq!((ended.code, ended.out.as_str()), (Some(4), "done\ndone\n"));
-    assert!(ended.err.contains("rank 0 of 3"), "{}", ended.err);
-    assert!(ended.err.contains("The other 2 processes go on"), "{}", ended.err);
-    assert!(ended.err.ends_with("Exit code 4.\n"), "{}", ended.err);
+    let script = format!("[ $RANK = 0 ] && exit 4; {GOES_ON}");
+    let mut running = start_merged(&["-n", "3", "--on-failure", "notify", "sh", "-c", &script]);
+    running.until(&["rank 0 of 3", "The other 2 processes go on", "ready 1", "ready 2"]);
+    running.signal(rustix::process::Signal::USR1);
+    let ended = running.end();
+    assert_eq!((ended.code, ended.out.matches("done\n").count()), (Some(4), 2), "{}", ended.out);
+    assert!(ended.out.ends_with("Exit code 4.\n"), "{}", ended.out);
 }
 
 #[test]

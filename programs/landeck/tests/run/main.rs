@@ -89,7 +89,26 @@ fn start(command: &mut Command) -> Running {
     Running { child, lines, trail, _watchdog: watchdog }
 }
 
+/// Starts a job whose launcher writes both of its streams into one pipe.
+fn start_merged(arguments: &[&str]) -> Running {
+    let mut command = Command::new("sh");
+    command.args(["-c", "exec \"$@\" 2>&1", "sh", env!("CARGO_BIN_EXE_landeck"), "run"]);
+    start(command.args(arguments).stdin(Stdio::null()))
+}
+
+/// A shell that goes on until it gets USR1, and says so. It is ready when it has said its rank.
+const GOES_ON: &str =
+    "trap 'echo done; exit 0' USR1; echo ready $RANK; while :; do sleep 0.05; done";
+
 impl Running {
+    /// Reads lines until all of these words have come.
+    fn until(&mut self, words: &[&str]) {
+        let mut said = String::new();
+        while !words.iter().all(|words| said.contains(words)) {
+            assert_ne!(self.lines.read_line(&mut said).unwrap(), 0, "{words:?} is not in {said}");
+        }
+    }
+
     /// The next line on standard output.
     fn line(&mut self) -> String {
         let mut line = String::new();

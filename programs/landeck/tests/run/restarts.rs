@@ -65,10 +65,13 @@ fn a_crash_loop_is_slowed_down_and_given_up() {
 
 #[test]
 fn where_that_was_asked_for_the_others_go_on_without_it() {
-    let script = "[ $RANK = 1 ] && exit 3; sleep 4; echo done";
-    let ended = run_shells(2, &["--on-failure", "restart:1,notify"], script);
-    assert_eq!((ended.code, ended.out.as_str()), (Some(3), "done\n"), "{}", ended.err);
-    assert!(ended.err.contains("The other process goes on (--on-failure restart)."));
+    let script = format!("[ $RANK = 1 ] && exit 3; {GOES_ON}");
+    let policy = ["--on-failure", "restart:1,notify"];
+    let mut running = start_merged(&[&["-n", "2"], &policy[..], &["sh", "-c", &script]].concat());
+    running.until(&["ready 0", "The other process goes on (--on-failure restart)."]);
+    running.signal(Signal::USR1);
+    let ended = running.end();
+    assert_eq!((ended.code, ended.out.matches("done\n").count()), (Some(3), 1), "{}", ended.out);
 }
 
 #[test]
