@@ -10,6 +10,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,13 +18,14 @@ use landeck_host::budget::{Limits, fit_segment, make_room_for_descriptors};
 use landeck_host::cpu_set::CpuSet;
 use landeck_host::environment::{Identity, Node};
 use landeck_host::memory_groups::MemoryGroups;
-use landeck_host::placement::{CpuPlacement, Reason};
+use landeck_host::placement::{BindTo, CpuPlacement, Reason};
 use landeck_host::process::{Image, Streams};
 use landeck_host::standard_output;
 use landeck_joining::index;
 use landeck_memory::plan::{GUESTS, SLOTS_MAX};
 use landeck_memory::system as clock;
 use landeck_memory::{FarProcess, FarRecord, JobName, Segment, SegmentPlan, SlotRecord, SlotState};
+use landeck_protocols::door::{StartRefusal, StartWish};
 use landeck_wire::word::ProcessEnd;
 use landeck_wire::{HostNumber, Incarnation, ProcessId, SegmentId, Slot};
 use rustix::event::epoll::EventFlags;
@@ -32,7 +34,7 @@ use rustix::io::Errno;
 use crate::events::EventTranslator;
 use crate::guardian::server::GuardianServer;
 use crate::guardian::{
-    self, Command, Event, Guardian, GuardianError, GuardianOrder, OnFailure, Start,
+    self, Command, Event, Guardian, GuardianError, GuardianOrder, OnFailure, Refusal, Start,
 };
 use crate::input::Readers;
 use crate::messages::{LISTED_MAX, PartCommand, PartEvent, PartRefusal, WINDOW_BYTES, Whereabouts};
@@ -340,6 +342,10 @@ impl HostPart {
                 *credit = credit.saturating_add(bytes);
             }
             PartCommand::CloseOutput(stream) => self.close_output(stream),
+            PartCommand::Start { rank, like, wish } => self.add_process(rank, like, &wish),
+            PartCommand::AnswerStart { request, answer } => {
+                self.tell_guardian(Command::AnswerStart { request, answer });
+            }
             PartCommand::Places { stacks } => self.say_places(stacks),
         }
     }
@@ -432,7 +438,7 @@ impl HostPart {
             let opened = self.open_streams(rank, &nothing).map_err(&fail)?;
             let stdout_name = standard_output::name_of(&opened[1]);
             let identity = Identity {
-                rank,
+                rank: Some(rank),
                 processes: self.spec.processes(),
                 slot,
                 local_processes: self.ranks.len() as u32,
@@ -449,6 +455,91 @@ impl HostPart {
         Ok(GuardianOrder { starts, streams, on_failure, grace, ignored: self.spec.ignored.clone() })
     }
 
+    /// Has the guardian start one more process. Its streams are opened first and end with it, whether or not it runs.
+    fn add_process(&mut self, rank: u32, like: u32, wish: &StartWish) {
+        let started = self.open_added(rank).and_then(|streams| {
+            let image = self.added_image(like, wish, &streams[1])?;
+            let guardian = self.guardian.as_mut().ok_or(StartRefusal::Ending)?;
+            let refuse = |error: GuardianError| StartRefusal::System(error.to_string());
+            guardian.start_process(rank, &image, &streams).map_err(refuse)
+        });
+        if let Err(refusal) = started {
+            self.events.push_back(PartEvent::NotAdded { rank, refusal });
+        }
+    }
+
+    /// Opens the streams of an added process, which has no input.
+    fn open_added(&mut self, rank: u32) -> Result<Streams, StartRefusal> {
+        let nothing = File::open("/dev/null").map(OwnedFd::from);
+        let opened = nothing.and_then(|nothing| {
+            let [output, error] = self.open_outputs(rank)?;
+            Ok([nothing, output, error])
+        });
+        opened.map_err(|error| {
+            for stream in self.streams_without_pipe(rank) {
+                self.events.push_back(PartEvent::OutputEnded { rank, stream });
+            }
+            StartRefusal::System(format!("its pipes cannot be opened ({error}); raise `ulimit -n`"))
+        })
+    }
+
+    /// The output streams that a process has no open pipe for.
+    fn streams_without_pipe(&self, rank: u32) -> Vec<Stream> {
+        let all = if self.spec.is_merged { &[Stream::Output][..] } else { &Stream::ALL };
+        let is_open = |stream: Stream| {
+            let mut sources = self.sources.iter();
+            sources.any(|it| (it.rank, it.stream) == (rank, stream) && it.pipe.is_some())
+        };
+        all.iter().copied().filter(|&stream| !is_open(stream)).collect()
+    }
+
+    /// The image of an added process. The guardian adds what it alone knows.
+    fn added_image(
+        &self,
+        like: u32,
+        wish: &StartWish,
+        stdout: &OwnedFd,
+    ) -> Result<Image, StartRefusal> {
+        let text = |bytes: &[u8]| OsStr::from_bytes(bytes).to_owned();
+        let place = self.spec.ranks.get(like as usize).map_or(0, |rank| rank.program);
+        let program = &self.spec.programs[usize::from(place)];
+        let directory = wish.directory.as_deref().map(|bytes| PathBuf::from(text(bytes)));
+        let directory = directory.unwrap_or_else(|| program.directory.clone());
+        let refuse = |error: LaunchError| StartRefusal::Program(error.to_string());
+        check_directory(&directory).map_err(refuse)?;
+        let mut environment = program.environment.clone();
+        for (name, value) in &wish.variables {
+            environment.set(&text(name), &text(value));
+        }
+        let search = environment.get("PATH").unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
+        let file = program::find(&text(&wish.program), Some(&directory), search);
+        let file = file.map_err(|error| StartRefusal::Program(error.to_string()))?;
+        let job = SegmentId(self.segment().plan().host).to_string();
+        let stdout = standard_output::name_of(stdout);
+        let first = self.spec.first_address.clone();
+        let node = Node { number: self.place as u32, first: &first };
+        let identity = Identity {
+            rank: None,
+            processes: self.spec.processes(),
+            slot: 0,
+            local_processes: self.ranks.len() as u32,
+            job: &job,
+            stdout: stdout.as_deref(),
+            node: self.spec.has_machine().then_some(node),
+        };
+        let name = std::iter::once(text(&wish.program));
+        let arguments = name.chain(wish.arguments.iter().map(|bytes| text(bytes))).collect();
+        let planned = PlannedProgram { file, arguments, directory, environment, processes: 1 };
+        Ok(image_of(&planned, identity, self.cpus_of_job()))
+    }
+
+    /// The processors that the job has here for itself; `None` if it shares them with others.
+    fn cpus_of_job(&self) -> Option<CpuSet> {
+        let booked = &self.spec.hosts[self.place].cores;
+        let placed = placement_here(booked, 1, self.spec.map_by, Some(BindTo::None), None);
+        placed.ok()?.cpus.into_iter().next().flatten()
+    }
+
     /// Opens the streams of a process, and keeps the other ends.
     fn open_streams(&mut self, rank: u32, nothing: &OwnedFd) -> io::Result<Streams> {
         let stdin = match &self.own.input {
@@ -456,12 +547,18 @@ impl HostPart {
             Some(input) => input.try_clone()?,
             None => self.readers.add()?,
         };
+        let [stdout, stderr] = self.open_outputs(rank)?;
+        Ok([stdin, stdout, stderr])
+    }
+
+    /// Opens both output streams of a process, which are one if they go to one place.
+    fn open_outputs(&mut self, rank: u32) -> io::Result<[OwnedFd; 2]> {
         let stdout = self.add_source(rank, Stream::Output)?;
         let stderr = match self.spec.is_merged {
             true => stdout.try_clone()?,
             false => self.add_source(rank, Stream::Error)?,
         };
-        Ok([stdin, stdout, stderr])
+        Ok([stdout, stderr])
     }
 
     /// Opens an output stream of a process, a terminal or a pipe, and keeps its reading end.
@@ -471,8 +568,15 @@ impl HostPart {
             None => pipe()?,
         };
         rustix::io::ioctl_fionbio(&reader, true)?;
-        self.first_sources.entry(rank).or_insert(self.sources.len());
-        self.sources.push(Source { rank, stream, pipe: Some(reader) });
+        let first = *self.first_sources.entry(rank).or_insert(self.sources.len());
+        let source = Source { rank, stream, pipe: Some(reader) };
+        // An added process takes the places of the one that had its number before.
+        let mut before = self.sources[first..].iter_mut().take_while(|it| it.rank == rank);
+        match before.find(|it| it.stream == stream) {
+            Some(before) => *before = source,
+            None => self.sources.push(source),
+        }
+        self.streams_watched = None;
         Ok(writer)
     }
 
@@ -543,6 +647,18 @@ impl HostPart {
             Event::Stopped { slot } => drop(self.stopped.insert(slot)),
             Event::Continued { slot } => drop(self.stopped.remove(&slot)),
             Event::GuestAborted { .. } => {}
+            Event::StartAsked { request, wish } => {
+                let rank = self.translator.rank_of(wish.asker.slot.0);
+                return self.events.push_back(PartEvent::StartAsked { request, rank, wish });
+            }
+            Event::NotAdded { rank, why } => {
+                let refusal = match why {
+                    Refusal::Ending => StartRefusal::Ending,
+                    Refusal::Full | Refusal::NoSuchSlot | Refusal::Taken => StartRefusal::NoSlot,
+                };
+                return self.events.push_back(PartEvent::NotAdded { rank, refusal });
+            }
+            Event::Joined { slot } => self.tell_joined(slot),
             Event::AllEnded => self.all_ended = true,
             Event::GuardianGone => {
                 self.all_ended = true;
@@ -556,6 +672,15 @@ impl HostPart {
         for (slot, pid, status) in ended {
             self.tell_end(slot, pid, status);
         }
+    }
+
+    /// Queues that an added process has joined.
+    fn tell_joined(&mut self, slot: u32) {
+        let Some(rank) = self.translator.rank_of(slot) else { return };
+        let (segment, record) = (self.segment(), self.segment().slot_record(slot));
+        let (host, incarnation) = (SegmentId(segment.plan().host), Incarnation(record.incarnation));
+        let process = ProcessId { segment: host, slot: Slot(slot), incarnation };
+        self.events.push_back(PartEvent::Joined { rank, process, pid: record.pid });
     }
 
     /// Queues the end of the process of a slot for all hosts.

@@ -126,6 +126,14 @@ impl JobSpec {
         self.hosts.iter().all(|host| host.number != HostNumber::NONE)
     }
 
+    /// The name of a rank, or of a process that was started while the job ran: its number is behind the ranks.
+    pub fn process_in_words(&self, rank: u32) -> String {
+        match rank.checked_sub(self.processes()) {
+            None => format!("rank {rank}"),
+            Some(number) => format!("started process {number}"),
+        }
+    }
+
     /// The place of a host in the list.
     pub fn place_of(&self, host: HostNumber) -> Option<usize> {
         self.hosts.iter().position(|known| known.number == host)

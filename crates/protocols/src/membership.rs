@@ -14,7 +14,10 @@
 //! | alive, left | dead | it ended in any other way |
 //! | departed, dead | alive | a guest gets the slot as its next incarnation, once the driver says that no process needs
 //! the contents that the last process left |
-//! | free, departed, dead | reserved | a failed process of the job is about to be started again |
+//! | free, departed, dead | reserved | a failed process of the job is about to be started again, or one more process |
+//!
+//! A process that is added while the job runs is one of the job's own, without a rank: the job ends with the last of
+//! them, and its failure counts. Its record has its number and the restart 0.
 //!
 //! A restarted process is another process: it gets a free slot, and nothing of its predecessor's. Only the job's end
 //! and its failure policy treat both as one. A process that has left and takes part again is another member, too, but
@@ -144,6 +147,7 @@ impl Membership {
             Input::Stopped { slot } => self.set_stopped(slot, true, &mut out),
             Input::Continued { slot } => self.set_stopped(slot, false, &mut out),
             Input::Asked { request, wanted, pid } => self.asked(request, wanted, pid, &mut out),
+            Input::Add { rank } => self.add(rank, &mut out),
             Input::End { grace } => self.end(now + grace, &mut out),
             Input::Kill => self.kill(&mut out),
             Input::NoRestarts => self.restarts.stop(),
@@ -173,6 +177,7 @@ impl Membership {
     pub fn gives_away(&self, now: Duration, input: &Input) -> bool {
         match input {
             Input::Asked { wanted, .. } => wanted.is_none(),
+            Input::Add { .. } => true,
             Input::Tick => self.restarts.next_due().is_some_and(|due| due <= now),
             _ => false,
         }
@@ -237,9 +242,13 @@ impl Membership {
         if before.state == State::Reserved {
             self.set(slot, Record { state: State::Dead, ..before }, out);
             self.vacate(slot);
-            // A program that could not even be started the first time will not start later.
-            let was_started = self.rank_of(slot).is_some_and(|rank| self.restarts.number(rank) > 0);
-            self.failed(now, slot, was_started, out);
+            let rank = self.rank_of(slot);
+            // Whoever wanted to have a process added learns that it was not started, and decides.
+            if rank.is_some_and(|rank| rank < self.plan.processes) {
+                // A program that could not even be started the first time will not start later.
+                let was_started = rank.is_some_and(|rank| self.restarts.number(rank) > 0);
+                self.failed(now, slot, was_started, out);
+            }
         }
     }
 
@@ -329,6 +338,17 @@ impl Membership {
             };
             self.occupy(slot, State::Reserved, 0, Some(rank), out);
             out.push(Output::Start { slot, rank, number: self.restarts.number(rank) });
+        }
+    }
+
+    /// Reserves a slot for one more process of the job.
+    fn add(&mut self, rank: u32, out: &mut Vec<Output>) {
+        match self.place_for(None) {
+            Err(why) => out.push(Output::NotAdded { rank, why }),
+            Ok(slot) => {
+                self.occupy(slot, State::Reserved, 0, Some(rank), out);
+                out.push(Output::Start { slot, rank, number: 0 });
+            }
         }
     }
 

@@ -1,13 +1,14 @@
 //! The messages between launcher and guardian, each sent whole, in one piece.
 
 use landeck_memory::Presence;
+use landeck_protocols::door::WISH_BYTES_MAX;
 use landeck_wire::ControlMessage;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Command, Event};
 
 /// A message of the guardian.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Report {
     /// The guardian of a server is there.
     Present {
@@ -20,12 +21,12 @@ pub(super) enum Report {
 
 impl ControlMessage for Report {
     const NAME: &'static str = "a report of the guardian";
-    const BYTES_MAX: usize = 64;
+    const BYTES_MAX: usize = WISH_BYTES_MAX + 64;
 }
 
 impl ControlMessage for Command {
     const NAME: &'static str = "a command for the guardian";
-    const BYTES_MAX: usize = 32;
+    const BYTES_MAX: usize = 1024;
 }
 
 /// The form of a [`Presence`] in a message: the word that stands in the page.

@@ -20,6 +20,8 @@ use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, socketpair};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::{Guardian, GuardianError, GuardianOrder, child_signals, guard_for, pair};
 
@@ -123,8 +125,8 @@ impl Drop for GuardianServer {
     }
 }
 
-/// A file in memory with an order, without its streams.
-fn data_of(order: &GuardianOrder) -> io::Result<OwnedFd> {
+/// A file in memory with an order, or with an image. Streams travel beside it.
+pub(super) fn data_of(order: &impl Serialize) -> io::Result<OwnedFd> {
     let bytes = postcard::to_stdvec(order).map_err(io::Error::other)?;
     let mut file = File::from(rustix::fs::memfd_create("landeck-order", MemfdFlags::CLOEXEC)?);
     file.write_all(&bytes)?;
@@ -321,12 +323,17 @@ fn become_guardian(server: u32, passed: Passed) -> ! {
     unsafe { libc::_exit(1) }
 }
 
-fn order_of(passed: Passed) -> io::Result<(Segment, GuardianOrder, OwnedFd)> {
-    let Passed { data, segment, conversation, streams } = passed;
+/// Reads what [`data_of`] has written.
+pub(super) fn read_data<T: DeserializeOwned>(data: OwnedFd) -> io::Result<T> {
     let (mut file, mut bytes) = (File::from(data), Vec::new());
     file.rewind()?;
     file.read_to_end(&mut bytes)?;
-    let mut order: GuardianOrder = postcard::from_bytes(&bytes).map_err(io::Error::other)?;
+    postcard::from_bytes(&bytes).map_err(io::Error::other)
+}
+
+fn order_of(passed: Passed) -> io::Result<(Segment, GuardianOrder, OwnedFd)> {
+    let Passed { data, segment, conversation, streams } = passed;
+    let mut order: GuardianOrder = read_data(data)?;
     if streams.len() != 3 * order.starts.len() {
         return Err(io::Error::other("an order's descriptors do not belong to its processes"));
     }
