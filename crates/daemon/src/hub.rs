@@ -137,8 +137,6 @@ pub(crate) struct Hub {
     pub(crate) wake_at: Option<Duration>,
     pub(crate) tokens: JoinTokens,
     pub(crate) facts: HostFacts,
-    /// The cores of each host; for the arbiter.
-    pub(crate) cores: BTreeMap<HostNumber, u16>,
     pair: KeyPair,
     listener: Listener,
     heartbeats: Heartbeats,
@@ -183,7 +181,8 @@ impl Port {
         name: String,
     ) -> HostEntry {
         let key = self.pair.hash().0;
-        HostEntry { host, incarnation, name, key, addresses: self.socket_addresses() }
+        let (addresses, cores) = (self.socket_addresses(), HostFacts::here().cores);
+        HostEntry { host, incarnation, name, key, addresses, cores }
     }
 }
 
@@ -238,7 +237,6 @@ impl Hub {
             inbox: VecDeque::new(),
             wake_at: None,
             tokens: JoinTokens::default(),
-            cores: BTreeMap::from([(own, facts.cores)]),
             facts,
             pair,
             listener,

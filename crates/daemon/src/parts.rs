@@ -129,7 +129,7 @@ impl Parts {
         let places = (0..).zip(&far).map(|(place, process)| (*process, place)).collect();
         let part = PartOfHost { segment, far, places, numbers_asked: false, is_ending: false };
         for record in words.hosts() {
-            set_name(&part.segment, &record.entry);
+            set_host(&part.segment, &record.entry);
             if record.standing != HostStanding::Living {
                 lose(&part, record.entry.host);
             }
@@ -177,9 +177,12 @@ impl Parts {
         self.parts.keys().copied()
     }
 
-    /// Writes the name of a host into all segments.
-    pub(crate) fn name_host(&self, entry: &HostEntry) {
-        self.parts.values().for_each(|part| set_name(&part.segment, entry));
+    /// Writes the record of a host that takes part into all segments, and announces it.
+    pub(crate) fn note_host(&self, entry: &HostEntry) {
+        for part in self.parts.values() {
+            set_host(&part.segment, entry);
+            part.segment.announce_membership();
+        }
     }
 
     /// Notes that a job ends. Its guardian here is told to end it, and then all calls fail because of that. Processes
@@ -248,8 +251,10 @@ impl Parts {
     }
 }
 
-fn set_name(segment: &Segment, entry: &HostEntry) {
+/// Writes the record of a host that takes part.
+fn set_host(segment: &Segment, entry: &HostEntry) {
     segment.set_host_name(entry.host.0, JobName::new(&entry.name));
+    segment.set_host_state(entry.host.0, entry.cores, false);
 }
 
 /// Writes the end of a process, if it has none.
@@ -286,10 +291,13 @@ fn set_lost(segment: &Segment, place: u32) -> bool {
     true
 }
 
+/// Writes that a host takes part no more; returns whether that is news.
 fn lose(part: &PartOfHost, host: HostNumber) -> bool {
+    let (cores, was_gone) = part.segment.host_state(host.0);
+    part.segment.set_host_state(host.0, cores, true);
     let its = (0..part.far.len() as u32).filter(|place| part.host_of(*place) == host);
     // All of them, not only the first that changes.
-    its.filter(|place| set_lost(&part.segment, *place)).count() > 0
+    its.filter(|place| set_lost(&part.segment, *place)).count() > 0 || !was_gone
 }
 
 #[cfg(test)]
@@ -436,6 +444,7 @@ mod tests {
             name: "c".into(),
             key: [0; 32],
             addresses: Vec::new(),
+            cores: 1,
         };
         let words = WordFollower::new(Snapshot {
             number: 5,

@@ -557,15 +557,17 @@ impl<'a> Job<'a> {
         let patience = Duration::from_millis(wish.join_ms).min(JOIN_TIME_MAX);
         let until = Instant::now() + patience;
         let question = starts::Question { host: asker, request, patience, until };
-        match self.host_of_wish(&wish) {
+        match self.host_of_wish(asker, &wish) {
             Ok(place) => self.start_process(place, question, rank, wish),
             Err(refusal) => self.answer_starts([(question, StartAnswer::refused(refusal))]),
         }
     }
 
     /// The place of the host where a process is wanted.
-    fn host_of_wish(&self, wish: &StartWish) -> Result<usize, StartRefusal> {
-        let place = self.hosts.iter().position(|host| host.number == wish.host);
+    fn host_of_wish(&self, asker: usize, wish: &StartWish) -> Result<usize, StartRefusal> {
+        // A job on one host does not know its number.
+        let own = Some(asker).filter(|_| wish.host == HostNumber::NONE);
+        let place = own.or_else(|| self.hosts.iter().position(|host| host.number == wish.host));
         let place = place.ok_or_else(|| StartRefusal::NoSuchHost(wish.host.0.to_string()))?;
         let name = || self.record.as_ref().map_or("", |record| record.host(place)).to_owned();
         match self.hosts[place].is_over {

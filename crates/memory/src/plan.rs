@@ -67,7 +67,7 @@ pub const HEAP_BYTES_MAX: u64 = 1 << 40;
 pub const RANKS_MAX: u32 = 1 << 20;
 /// Most records of the far table.
 pub const FAR_MAX: u32 = 1 << 20;
-/// Most hosts whose names a segment has room for.
+/// Most hosts for whose records a segment has room for.
 pub const HOSTS_MAX: u32 = 1 << 16;
 /// Numbers of groups that there can be, on all hosts of a job. Number 0 is never given out.
 pub const GROUP_NUMBERS: u32 = 1 << 27;
@@ -75,8 +75,8 @@ pub const GROUP_NUMBERS: u32 = 1 << 27;
 pub const GROUP_BLOCK: u32 = 4096;
 /// Bytes of one record of the far table: a line.
 pub const FAR_RECORD_BYTES: u64 = LINE_BYTES;
-/// Bytes of a host's name.
-pub(crate) const HOST_NAME_BYTES: u64 = NAME_WORDS as u64 * 8;
+/// Bytes of a host's record: its name, and a word.
+pub(crate) const HOST_BYTES: u64 = NAME_WORDS as u64 * 8 + 8;
 /// Hosts of whose links a segment has room: those with lower numbers.
 pub const LINK_HOSTS_MAX: u16 = 32;
 /// Words of a link of two hosts: latency, gap, and 1 KiB.
@@ -271,7 +271,7 @@ impl SegmentPlan {
 
     /// Where the links of the hosts begin: a word with the number of this host, plus one, then the words of each pair.
     pub fn links(&self) -> u64 {
-        let names = (u64::from(self.hosts) * HOST_NAME_BYTES).next_multiple_of(PAGE_BYTES);
+        let names = (u64::from(self.hosts) * HOST_BYTES).next_multiple_of(PAGE_BYTES);
         self.host_name(0) + names
     }
 
@@ -319,9 +319,9 @@ impl SegmentPlan {
         }
     }
 
-    /// The name of a host.
+    /// The record of a host: its name, and behind it a word.
     pub fn host_name(&self, host: u32) -> u64 {
-        self.world_table() + self.world_table_bytes() + u64::from(host) * HOST_NAME_BYTES
+        self.world_table() + self.world_table_bytes() + u64::from(host) * HOST_BYTES
     }
 
     /// Where the membership words begin.

@@ -82,6 +82,8 @@ pub struct HostEntry {
     pub key: [u8; 32],
     /// The addresses at which its daemon listens, best first.
     pub addresses: Vec<core::net::SocketAddr>,
+    /// The cores that its user's processes may use; 0 if they are not known yet.
+    pub cores: u16,
 }
 
 /// The end of a process.

@@ -198,7 +198,7 @@ impl Hub {
             self.trunks.add_host(entry.clone(), now);
             self.lanes.add_host(entry.host, entry.addresses.len());
         }
-        self.parts.name_host(entry);
+        self.parts.note_host(entry);
     }
 
     /// Takes a heartbeat.

@@ -208,8 +208,7 @@ impl Hub {
         // Facts come first, so that a token is not spent on a host that does not fit.
         self.facts.admits(&name, facts).map_err(|error| error.to_string())?;
         self.tokens.redeem(now_ns, secret).map_err(|error| error.to_string())?;
-        let host = self.admit(name, key, incarnation, addresses);
-        self.cores.insert(host, facts.cores);
+        let host = self.admit(name, key, incarnation, addresses, facts.cores);
         Ok(DaemonMessage::Admitted {
             machine: self.station.machine,
             host,
@@ -225,9 +224,10 @@ impl Hub {
         key: KeyHash,
         incarnation: HostIncarnation,
         addresses: Vec<SocketAddr>,
+        cores: u16,
     ) -> HostNumber {
         let host = self.members.next_number();
-        let entry = HostEntry { host, incarnation, name, key: key.0, addresses };
+        let entry = HostEntry { host, incarnation, name, key: key.0, addresses, cores };
         // The link is there before the first message for it.
         let now = self.now();
         self.trunks.add_host(entry.clone(), now);

@@ -314,6 +314,7 @@ mod tests {
             name: format!("h{host}"),
             key: [0; 32],
             addresses: Vec::new(),
+            cores: 1,
         }
     }
 

@@ -10,7 +10,8 @@
 //!   40  the incarnation whose messages the relay takes, or zero (32) | unused (32)
 //! world table, written once, by the segment's maker:
 //!   peer of rank 0, 1, ..., plus one (32 bits each); rank of peer 0, 1, ..., plus one (32 bits each)
-//! names of hosts, by their numbers: 64 bytes of text each, written by the daemon alone
+//! hosts, by their numbers, written by the daemon alone: 64 bytes of text each, then
+//!   64  cores (16 bits) | whether it takes part no more (8)
 //! ```
 //!
 //! A *peer* is a slot of this segment, or the number of slots plus the place of a far record. The daemon announces
@@ -19,7 +20,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::observed::Observed;
-use crate::plan::{HOST_NAME_BYTES, JobName, NAME_WORDS, WORLD_ENTRY_BYTES};
+use crate::plan::{HOST_BYTES, JobName, NAME_WORDS, WORLD_ENTRY_BYTES};
 use crate::segment::Segment;
 use crate::slots::membership::{SlotRecord, SlotState};
 
@@ -200,13 +201,35 @@ impl Segment {
 
     /// Writes the name of a host; for the daemon alone. Nothing happens if there is no room for so many hosts.
     pub fn set_host_name(&self, number: u16, name: JobName) {
-        const { assert!(HOST_NAME_BYTES as usize == NAME_WORDS * 8) }
+        const { assert!(HOST_BYTES as usize == NAME_WORDS * 8 + 8) }
         if u32::from(number) < self.plan().hosts {
             let place = self.plan().host_name(number.into());
             for (at, word) in (0..).zip(name.to_words()) {
                 self.long(place + at * 8).store(word, Ordering::Release);
             }
         }
+    }
+
+    /// The cores of a host, 0 if they are not known, and whether it is lost or has left.
+    pub fn host_state(&self, number: u16) -> (u16, bool) {
+        if u32::from(number) >= self.plan().hosts {
+            return (0, false);
+        }
+        let word = self.long(self.host_word(number)).load(Ordering::Acquire);
+        (word as u16, word >> 16 & 0xff != 0)
+    }
+
+    /// Writes the cores of a host, and whether it takes part no more; for the daemon alone. Nothing happens if there is no
+    /// room for so many hosts.
+    pub fn set_host_state(&self, number: u16, cores: u16, is_gone: bool) {
+        if u32::from(number) < self.plan().hosts {
+            let word = u64::from(cores) | u64::from(is_gone) << 16;
+            self.long(self.host_word(number)).store(word, Ordering::Release);
+        }
+    }
+
+    fn host_word(&self, number: u16) -> u64 {
+        self.plan().host_name(number.into()) + HOST_BYTES - 8
     }
 
     /// The place of an entry of the world table.

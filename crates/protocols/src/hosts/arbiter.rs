@@ -558,7 +558,8 @@ mod tests {
     fn entry(host: u16, incarnation: u64) -> HostEntry {
         let incarnation = HostIncarnation(incarnation);
         let name = format!("h{host}");
-        HostEntry { host: HostNumber(host), incarnation, name, key: [0; 32], addresses: Vec::new() }
+        let (host, addresses) = (HostNumber(host), Vec::new());
+        HostEntry { host, incarnation, name, key: [0; 32], addresses, cores: 1 }
     }
 
     fn process(segment: u64) -> ProcessId {

@@ -306,6 +306,7 @@ mod tests {
             name: "a".into(),
             key: [0; 32],
             addresses: Vec::new(),
+            cores: 1,
         };
         let incarnation = HostIncarnation(5);
         let words = [
