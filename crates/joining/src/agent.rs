@@ -496,6 +496,7 @@ mod tests {
             host: host(segment),
             processes: 1,
             guests: GUESTS,
+            keeps_ranks: false,
             on_failure: OnFailure::Notify,
             grace: Duration::ZERO,
         }

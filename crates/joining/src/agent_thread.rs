@@ -55,6 +55,7 @@ pub fn serve_in_thread(
         host: SegmentId(segment.plan().host),
         processes: segment.plan().processes,
         guests: segment.plan().guests,
+        keeps_ranks: false,
         // The launcher that started the processes ends them, not the agent.
         on_failure: OnFailure::Notify,
         grace: Duration::ZERO,

@@ -543,7 +543,9 @@ impl<'a> Job<'a> {
             Happened::NotStarted { rank, error, again: None } => {
                 self.starts.refused(*rank, StartRefusal::System(error.to_string()))
             }
-            Happened::Ended { rank, failure, .. } => self.starts.ended(*rank, end_in_words(*failure)),
+            Happened::Ended { rank, failure, .. } => {
+                self.starts.ended(*rank, end_in_words(*failure))
+            }
             _ => None,
         };
         self.answer_starts(answered);
@@ -555,7 +557,7 @@ impl<'a> Job<'a> {
     /// Has a process started that a process of a host wants.
     fn take_wish(&mut self, asker: usize, request: u64, rank: Option<u32>, wish: Box<StartWish>) {
         let patience = Duration::from_millis(wish.join_ms).min(JOIN_TIME_MAX);
-        let until = Instant::now() + patience;
+        let until = Instant::now() + starts::START_TIME;
         let question = starts::Question { host: asker, request, patience, until };
         match self.host_of_wish(asker, &wish) {
             Ok(place) => self.start_process(place, question, rank, wish),

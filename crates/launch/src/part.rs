@@ -22,7 +22,6 @@ use landeck_host::placement::{BindTo, CpuPlacement, Reason};
 use landeck_host::process::{Image, Streams};
 use landeck_host::standard_output;
 use landeck_joining::index;
-use landeck_memory::plan::{GUESTS, SLOTS_MAX};
 use landeck_memory::system as clock;
 use landeck_memory::{FarProcess, FarRecord, JobName, Segment, SegmentPlan, SlotRecord, SlotState};
 use landeck_protocols::door::{StartRefusal, StartWish};
@@ -34,7 +33,7 @@ use rustix::io::Errno;
 use crate::events::EventTranslator;
 use crate::guardian::server::GuardianServer;
 use crate::guardian::{
-    self, Command, Event, Guardian, GuardianError, GuardianOrder, OnFailure, Refusal, Start,
+    self, Command, Event, Guardian, GuardianError, GuardianOrder, Refusal, Start,
 };
 use crate::input::Readers;
 use crate::messages::{LISTED_MAX, PartCommand, PartEvent, PartRefusal, WINDOW_BYTES, Whereabouts};
@@ -290,9 +289,11 @@ impl HostPart {
         self.translator.segment()
     }
 
-    /// The processes on other hosts, in the order of the far records.
+    /// The processes on other hosts, in the order of the far records: the ranks, then those that guests there will be.
     pub fn far(&self) -> Vec<ProcessId> {
-        self.spec.ranks_elsewhere(self.place).map(|rank| self.spec.process_of(rank)).collect()
+        let ranks = self.spec.ranks_elsewhere(self.place).map(|rank| self.spec.process_of(rank));
+        let guests = self.spec.guests_elsewhere(self.place).into_iter().map(|(_, guest)| guest);
+        ranks.chain(guests).collect()
     }
 
     /// Whether nothing more will come from this part.
@@ -892,9 +893,9 @@ fn segment_plan(spec: &JobSpec, place: usize, ranks: &[u32]) -> SegmentPlan {
     SegmentPlan {
         job: spec.job.0,
         ranks: spec.processes(),
-        guests: slots_for_more(usual.processes, spec.on_failure),
+        guests: spec.guests(),
         // The rest is for processes of other jobs.
-        far: usual.far + elsewhere,
+        far: usual.far + elsewhere + (spec.hosts.len() as u32 - 1) * spec.guests(),
         hosts: usual.hosts.max(last_host + 1),
         cpus: landeck_memory::processors::usable(),
         settings: spec.settings(),
@@ -903,16 +904,6 @@ fn segment_plan(spec: &JobSpec, place: usize, ranks: &[u32]) -> SegmentPlan {
         serves_groups: spec.serves_groups,
         ..usual
     }
-}
-
-/// The number of slots beyond those of the ranks: for guests, and for restarted processes, each of which leaves its
-/// first slot to its predecessor.
-fn slots_for_more(processes: u32, on_failure: OnFailure) -> u32 {
-    let again = match on_failure {
-        OnFailure::Restart { .. } => processes,
-        OnFailure::Abort | OnFailure::Notify => 0,
-    };
-    (GUESTS + again).min(SLOTS_MAX.saturating_sub(processes))
 }
 
 /// The image of a process of a program.
@@ -959,6 +950,12 @@ fn write_tables(segment: &Segment, spec: &JobSpec, place: usize, ranks: &[u32]) 
         segment.set_far_record(far, record);
         segment.set_peer_of_rank(rank, segment.plan().slots() + far);
     }
+    let ranks_elsewhere = spec.processes() - ranks.len() as u32;
+    for (far, (number, guest)) in (ranks_elsewhere..).zip(spec.guests_elsewhere(place)) {
+        let process = FarProcess { host: guest.segment.0, slot: guest.slot.0, incarnation: 0 };
+        let record = FarRecord { process, host_number: number.0, ..FarRecord::default() };
+        segment.set_far_record(far, record);
+    }
 }
 
 #[cfg(test)]
@@ -983,7 +980,13 @@ mod tests {
         assert_eq!((record.rank, record.state), (Some(3), SlotState::Reserved));
         assert_eq!(segment.host_name(record.host_number).to_string(), "n1");
         assert_eq!((segment.own_host_number(), segment.link(0, 9)), (Some(0), [5, 6, 7]));
-        assert_eq!(part.far(), [1, 3].map(|rank| job.process_of(rank)));
+        let guests = job.guests_elsewhere(0);
+        let far = part.far();
+        assert_eq!(far[..2], [1, 3].map(|rank| job.process_of(rank)));
+        assert_eq!((far.len(), guests.len() as u32), (2 + guests.len(), segment.plan().guests));
+        let record = segment.far_record(2);
+        assert_eq!((record.process.host, record.process.slot, record.host_number), (101, 2, 9));
+        assert_eq!((record.state, record.rank), (SlotState::Free, None));
         assert_eq!((segment.plan().job, segment.plan().ranks), (7, 4));
     }
 }

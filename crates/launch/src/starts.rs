@@ -11,7 +11,7 @@ use landeck_protocols::door::{StartAnswer, StartRefusal};
 use landeck_wire::ProcessId;
 
 /// The processes that were started while the job runs.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Starts {
     /// The number of the first one: that of the ranks.
     first: u32,
@@ -23,7 +23,7 @@ pub(crate) struct Starts {
 }
 
 /// A process with its number.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Added {
     /// The host where it runs, as a place in the list of hosts.
     host: usize,
@@ -38,13 +38,16 @@ struct Added {
 pub(crate) struct Question {
     /// The host of the process that asks, as a place in the list of hosts.
     pub(crate) host: usize,
-    /// The number of the question there.
+    /// The number of its question there.
     pub(crate) request: u64,
-    /// How long the joining is waited for.
+    /// How long the joining is waited for, once the process runs.
     pub(crate) patience: Duration,
-    /// Until when.
+    /// Until when its start is waited for, and then its joining.
     pub(crate) until: Instant,
 }
+
+/// How long a host may take to start a process. A stopped one does not answer.
+pub(crate) const START_TIME: Duration = Duration::from_secs(8);
 
 /// An answer with the question that it is for.
 pub(crate) type Answered = (Question, StartAnswer);
@@ -78,6 +81,7 @@ impl Starts {
     pub(crate) fn started(&mut self, number: u32, pid: u32) {
         if let Some(added) = self.get(number) {
             added.pid = pid;
+            added.question.iter_mut().for_each(|it| it.until = Instant::now() + it.patience);
         }
     }
 
@@ -127,7 +131,12 @@ impl Starts {
         let answer = |added: &mut Added| {
             let question = added.question.take_if(|question| question.until <= now)?;
             let waited_ms = u32::try_from(question.patience.as_millis()).unwrap_or(u32::MAX);
-            let refusal = StartRefusal::NotJoined { pid: added.pid, waited_ms };
+            let unanswered =
+                || format!("its host has not answered for {START_TIME:?}; is it stopped?");
+            let refusal = match added.pid {
+                0 => StartRefusal::System(unanswered()),
+                pid => StartRefusal::NotJoined { pid, waited_ms },
+            };
             Some((question, StartAnswer::Refused(refusal)))
         };
         self.added.iter_mut().filter_map(answer).collect()
@@ -146,7 +155,7 @@ mod tests {
 
     fn question(host: usize, request: u64, after: Duration) -> Question {
         let until = Instant::now() + after;
-        Question { host, request, patience: Duration::from_secs(3), until }
+        Question { host, request, patience: after, until }
     }
 
     const SOON: Duration = Duration::from_secs(60);
@@ -180,9 +189,11 @@ mod tests {
         starts.begin(0, question(0, 1, Duration::ZERO));
         starts.begin(1, question(0, 2, SOON));
         starts.begin(0, question(1, 3, SOON));
+        let unanswered = starts.clone().overdue(Instant::now());
+        assert!(matches!(unanswered[0].1, StartAnswer::Refused(StartRefusal::System(_))));
         starts.started(2, 91);
         let overdue = starts.overdue(Instant::now());
-        let late = StartRefusal::NotJoined { pid: 91, waited_ms: 3_000 };
+        let late = StartRefusal::NotJoined { pid: 91, waited_ms: 0 };
         assert_eq!(overdue.len(), 1);
         assert_eq!(overdue[0].1, StartAnswer::Refused(late));
         assert!(starts.next_due().is_some() && starts.overdue(Instant::now()).is_empty());

@@ -326,10 +326,7 @@ mod tests {
         let seen = hosts_of(&segment);
         let told: Vec<_> =
             seen.iter().map(|it| (it.name(), it.number(), it.is_own(), it.is_up())).collect();
-        assert_eq!(
-            told,
-            [("n1", 0, false, false), ("n2", 3, true, true), ("n3", 5, false, true)]
-        );
+        assert_eq!(told, [("n1", 0, false, false), ("n2", 3, true, true), ("n3", 5, false, true)]);
         let counts = seen.iter().map(|it| (it.processes(), it.processors(), it.takes_part()));
         assert_eq!(counts.collect::<Vec<_>>(), [(1, 4, true), (1, 4, true), (0, 4, false)]);
     }

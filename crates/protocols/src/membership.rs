@@ -46,6 +46,8 @@ pub struct MembershipPlan {
     pub processes: u32,
     /// The number of slots for guests, which follow.
     pub guests: u32,
+    /// Whether the slots of the job's own processes are given to nobody else, since other hosts know them by their ranks.
+    pub keeps_ranks: bool,
     /// The consequence of a process's death for the others.
     pub on_failure: OnFailure,
     /// The time between the request to end and the kill, if the job is ended because of a failure.
@@ -409,7 +411,10 @@ impl Membership {
         let unused = self.guest_slots().find(|&slot| self.record(slot).state == State::Free);
         let used = || {
             let usable = |slot: &Slot| {
-                self.record(*slot).incarnation < u32::MAX && !self.kept.contains(slot)
+                let is_rank = slot.0 < self.plan.processes;
+                self.record(*slot).incarnation < u32::MAX
+                    && !self.kept.contains(slot)
+                    && !(is_rank && self.plan.keeps_ranks)
             };
             self.vacated.iter().copied().find(usable)
         };
@@ -540,6 +545,7 @@ mod tests {
             host: SegmentId(7),
             processes: 3,
             guests: 2,
+            keeps_ranks: false,
             on_failure,
             grace: GRACE,
         };
@@ -562,6 +568,68 @@ mod tests {
             _ => None,
         };
         membership.handle(NOW, input).iter().find_map(answer).unwrap()
+    }
+
+    #[test]
+    fn an_added_process_is_the_jobs_own_without_a_rank_of_it() {
+        let add = |membership: &mut Membership, rank| membership.handle(NOW, Input::Add { rank });
+        let mut membership = membership(OnFailure::Notify);
+        let started = Output::Start { slot: Slot(3), rank: 7, number: 0 };
+        assert!(add(&mut membership, 7).contains(&started));
+        let record = membership.record(Slot(3));
+        let replaces = Some(ReplacedProcess { rank: 7, number: 0 });
+        assert_eq!((record.state, record.replaces), (State::Reserved, replaces));
+        membership.handle(NOW, Input::Started { slot: Slot(3), pid: 70 });
+        assert!(add(&mut membership, 8).contains(&Output::Start {
+            slot: Slot(4),
+            rank: 8,
+            number: 0
+        }));
+        let full = Output::NotAdded { rank: 9, why: Refusal::Full };
+        assert!(add(&mut membership, 9).contains(&full));
+        // It was not started: nothing follows, and its slot is free.
+        let not = membership.handle(NOW, Input::NotStarted { slot: Slot(4) });
+        assert!(!not.contains(&Output::SetEnding));
+        assert!(add(&mut membership, 10).contains(&Output::Start {
+            slot: Slot(4),
+            rank: 10,
+            number: 0
+        }));
+        membership.handle(NOW, Input::Started { slot: Slot(4), pid: 71 });
+        for slot in 0..4 {
+            let out = membership.handle(NOW, ended(slot, 0, LastPresence::Finalized));
+            assert!(!out.contains(&Output::Over), "the job lasts until the last has ended");
+        }
+        let out = membership.handle(NOW, ended(4, 9, LastPresence::Attached));
+        assert!(out.contains(&Output::Over));
+        let late = Output::NotAdded { rank: 11, why: Refusal::Ending };
+        assert!(add(&mut membership, 11).contains(&late));
+    }
+
+    #[test]
+    fn the_failure_of_an_added_process_counts_and_no_restart_follows() {
+        let restart = OnFailure::Restart { times: 3, then_abort: true };
+        for (on_failure, ends) in
+            [(OnFailure::Abort, true), (OnFailure::Notify, false), (restart, true)]
+        {
+            let mut membership = membership(on_failure);
+            membership.handle(NOW, Input::Add { rank: 7 });
+            membership.handle(NOW, Input::Started { slot: Slot(3), pid: 70 });
+            let out = membership.handle(NOW, ended(3, 9, LastPresence::Attached));
+            assert_eq!(out.contains(&Output::SetEnding), ends, "{on_failure:?}");
+            assert!(!out.iter().any(|it| matches!(it, Output::WillRestart { .. })));
+        }
+    }
+
+    #[test]
+    fn slots_of_ranks_stay_theirs_where_other_hosts_know_them_by_these() {
+        let mut membership = membership(OnFailure::Notify);
+        membership.plan.keeps_ranks = true;
+        membership.handle(NOW, ended(1, 0, LastPresence::Finalized));
+        (0..2).for_each(|_| assert!(asked(&mut membership, None).is_ok()));
+        assert_eq!(asked(&mut membership, None), Err(Refusal::Full));
+        membership.plan.keeps_ranks = false;
+        assert_eq!(asked(&mut membership, None), Ok((1, 2)));
     }
 
     #[test]
@@ -645,6 +713,7 @@ mod tests {
             host: SegmentId(7),
             processes: 3,
             guests: 0,
+            keeps_ranks: false,
             on_failure: OnFailure::Abort,
             grace: GRACE,
         };
@@ -739,6 +808,7 @@ mod tests {
             host: SegmentId(7),
             processes: 2,
             guests: 1,
+            keeps_ranks: false,
             on_failure: OnFailure::Notify,
             grace: GRACE,
         };

@@ -46,6 +46,13 @@ pub enum WordContent {
         /// Its end.
         end: ProcessEnd,
     },
+    /// A process that the job did not begin with takes part: a guest, or one that was started while the job runs.
+    ProcessCame {
+        /// The job.
+        job: JobId,
+        /// The process.
+        process: ProcessId,
+    },
     /// A process that was away takes part again, as this next incarnation.
     ProcessReturned {
         /// The job.

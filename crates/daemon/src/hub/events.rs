@@ -39,6 +39,9 @@ impl Hub {
                     LanesEvent::Ended { job, process, end } => {
                         self.tell(WordContent::ProcessEnded { job, process, end });
                     }
+                    LanesEvent::Came { job, process } => {
+                        self.tell(WordContent::ProcessCame { job, process });
+                    }
                     LanesEvent::Returned { job, process } => {
                         self.tell(WordContent::ProcessReturned { job, process });
                     }
@@ -174,6 +177,11 @@ impl Hub {
             FollowerOutput::Joined(entry) => self.joined(&entry),
             FollowerOutput::Far(change) => {
                 self.parts.write(&change);
+                if let (FarSubject::Process(process), FarState::Back) =
+                    (change.subject, change.state)
+                {
+                    self.with_lanes(|lanes, tools| lanes.process_came(tools, process));
+                }
                 if let FarSubject::Host(host, _) = change.subject {
                     self.names.host_lost(host);
                     self.relay.host_lost(host);

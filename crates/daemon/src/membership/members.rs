@@ -122,6 +122,9 @@ impl Members {
             WordContent::ProcessEnded { process, end, .. } => {
                 arbiter.process_ended(from, incarnation, process, end)
             }
+            WordContent::ProcessCame { process, .. } => {
+                arbiter.process_came(from, incarnation, process)
+            }
             WordContent::ProcessReturned { process, .. } => {
                 arbiter.process_returned(from, incarnation, process)
             }
@@ -282,6 +285,7 @@ fn follows(content: &WordContent, output: &FollowerOutput) -> bool {
         | (WordContent::JobOver { job }, FollowerOutput::JobOver { job: ended }) => job == ended,
         (
             WordContent::ProcessEnded { process, .. }
+            | WordContent::ProcessCame { process, .. }
             | WordContent::ProcessReturned { process, .. },
             FollowerOutput::Far(FarChange { subject: FarSubject::Process(of), .. }),
         ) => process == of,

@@ -127,6 +127,7 @@ impl Guard {
             host: SegmentId(segment.plan().host),
             processes: segment.plan().processes,
             guests: segment.plan().guests,
+            keeps_ranks: segment.plan().spans_hosts(),
             on_failure: order.on_failure,
             grace: order.grace,
         };

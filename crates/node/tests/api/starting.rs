@@ -107,7 +107,9 @@ fn a_start_that_is_not_possible_is_refused_by_name_and_the_job_goes_on() {
         assert_eq!(refusal(job, &shell("true").variable("A=B", "")), StartRefusal::Text);
         assert_eq!(refusal(job, &shell("true").argument("a\0b")), StartRefusal::Text);
         let ended = refusal(job, &shell("exit 0").join_within(LONG));
-        assert!(matches!(&ended, StartRefusal::Ended { how, .. } if how == "ended with exit code 0"));
+        assert!(
+            matches!(&ended, StartRefusal::Ended { how, .. } if how == "ended with exit code 0")
+        );
         // It stays a process of the job, which ends with it.
         let late = refusal(job, &shell("sleep 0.3"));
         assert!(matches!(late, StartRefusal::NotJoined { waited_ms: 1, .. }), "{late}");

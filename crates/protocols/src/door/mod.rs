@@ -318,7 +318,14 @@ mod tests {
         /// Creates a job with two living processes, whose PIDs are 100 and 101.
         pub(super) fn new() -> Self {
             let (on_failure, grace) = (OnFailure::Notify, Duration::ZERO);
-            let plan = MembershipPlan { host: HOST, processes: 2, guests: 1, on_failure, grace };
+            let plan = MembershipPlan {
+                host: HOST,
+                processes: 2,
+                guests: 1,
+                keeps_ranks: false,
+                on_failure,
+                grace,
+            };
             let mut membership = Membership::new(plan);
             for slot in 0..2 {
                 let input = membership::Input::Started { slot: Slot(slot), pid: 100 + slot };

@@ -104,7 +104,7 @@ pub enum StartRefusal {
          (`Program::join_within`); it stays a process of the job", f64::from(*.waited_ms) / 1e3
     )]
     NotJoined {
-        /// Its PID; 0 if it is not known yet.
+        /// Its PID.
         pid: u32,
         /// The time that was waited, in milliseconds.
         waited_ms: u32,
@@ -145,7 +145,108 @@ impl StartAnswer {
 
 /// The beginning of a text that a message has room for.
 fn cut(mut text: String) -> String {
-    let end = (0..=START_TEXT_BYTES_MAX.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
+    let end =
+        (0..=START_TEXT_BYTES_MAX.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
     text.truncate(end.unwrap_or(0));
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{House, process};
+    use super::super::{DoorAction, Input, Question, Reply, Visitor};
+    use super::*;
+    use landeck_wire::{ControlMessage, Incarnation};
+
+    fn wish(asker: ProcessId) -> StartWish {
+        StartWish {
+            asker,
+            host: HostNumber(3),
+            program: b"./worker".to_vec(),
+            arguments: vec![b"-n".to_vec(), vec![0xff, 0xfe]],
+            variables: vec![(b"A".to_vec(), b"b=c".to_vec())],
+            directory: Some(b"/tmp".to_vec()),
+            join_ms: u64::MAX,
+        }
+    }
+
+    fn asks(house: &mut House, wish: StartWish) -> (Visitor, Vec<DoorAction>) {
+        house.asks(None, &Question::Start(Box::new(wish)))
+    }
+
+    fn refused(actions: &[DoorAction]) -> StartRefusal {
+        match actions {
+            [DoorAction::Answer { reply: Reply::Start(StartAnswer::Refused(why)), .. }] => {
+                why.clone()
+            }
+            _ => panic!("{actions:?}"),
+        }
+    }
+
+    #[test]
+    fn a_wish_is_passed_on_and_answered_once() {
+        let mut house = House::new();
+        let (visitor, actions) = asks(&mut house, wish(process(0)));
+        let passed = DoorAction::Start { visitor, wish: Box::new(wish(process(0))) };
+        assert_eq!(actions, [passed]);
+        let answer = StartAnswer::Joined { process: process(2), pid: 77 };
+        let told = house.tell(Input::Started { visitor, answer: &answer });
+        let reply = Reply::Start(answer.clone());
+        assert_eq!(told, [DoorAction::Answer { visitor, reply, memory: None }]);
+        assert_eq!(house.tell(Input::Started { visitor, answer: &answer }), []);
+    }
+
+    #[test]
+    fn senseless_wishes_and_those_of_strangers_are_refused() {
+        let mut house = House::new();
+        let next = ProcessId { incarnation: Incarnation(2), ..process(0) };
+        assert_eq!(refused(&asks(&mut house, wish(next)).1), StartRefusal::NotAlive);
+        assert_eq!(refused(&asks(&mut house, wish(process(2))).1), StartRefusal::NotAlive);
+        let good = || wish(process(0));
+        let pair = |name: &[u8]| vec![(name.to_vec(), Vec::new())];
+        for bad in [
+            StartWish { program: b"a\0b".to_vec(), ..good() },
+            StartWish { directory: Some(b"\0".to_vec()), ..good() },
+            StartWish { variables: pair(b""), ..good() },
+            StartWish { variables: pair(b"A=B"), ..good() },
+        ] {
+            assert_eq!(refused(&asks(&mut house, bad).1), StartRefusal::Text);
+        }
+    }
+
+    #[test]
+    fn askers_that_go_away_leave_no_more_than_so_many_starts() {
+        let mut house = House::new();
+        let mut passed = Vec::new();
+        for _ in 0..STARTS_MAX {
+            let (visitor, actions) = asks(&mut house, wish(process(0)));
+            assert!(matches!(actions[..], [DoorAction::Start { .. }]), "{actions:?}");
+            house.tell(Input::Gone { visitor });
+            passed.push(visitor);
+        }
+        assert_eq!(refused(&asks(&mut house, wish(process(1))).1), StartRefusal::TooMany);
+        let answer = StartAnswer::Refused(StartRefusal::NoSlot);
+        assert_eq!(house.tell(Input::Started { visitor: passed[0], answer: &answer }), []);
+        let (_, actions) = asks(&mut house, wish(process(1)));
+        assert!(matches!(actions[..], [DoorAction::Start { .. }]), "{actions:?}");
+    }
+
+    #[test]
+    fn wishes_and_the_longest_answers_survive_their_encoding() {
+        let question = Question::Start(Box::new(wish(process(0))));
+        assert_eq!(Question::decode(&question.encode()), Ok(question));
+        let text = || "\u{fc}".repeat(WISH_BYTES_MAX);
+        let last = u32::MAX;
+        for refusal in [
+            StartRefusal::Program(text()),
+            StartRefusal::System(text()),
+            StartRefusal::NoSuchHost(text()),
+            StartRefusal::HostLost(text()),
+            StartRefusal::Ended { pid: last, how: text() },
+            StartRefusal::NotJoined { pid: last, waited_ms: last },
+        ] {
+            let reply = Reply::Start(StartAnswer::refused(refusal));
+            assert_eq!(Reply::decode(&reply.encode()), Ok(reply));
+        }
+    }
 }

@@ -29,7 +29,7 @@ pub enum FarState {
     Left,
     /// The process left in good order, and may come back.
     Away,
-    /// The process takes part again, as its next incarnation.
+    /// The process takes part from now on: it has come, or is the next incarnation of one that was away.
     Back,
     /// The process died.
     Died {
@@ -218,6 +218,9 @@ impl WordFollower {
                     ProcessEnd::Died { pid, status } => FarState::Died { pid, status },
                 };
                 Some(far(FarSubject::Process(process), state))
+            }
+            WordContent::ProcessCame { process, .. } => {
+                Some(far(FarSubject::Process(process), FarState::Back))
             }
             WordContent::ProcessReturned { job, process } => {
                 let left = (job, ProcessEnd::Left);
