@@ -101,6 +101,8 @@ pub(crate) enum LanesEvent {
         job: JobId,
         /// The process.
         process: ProcessId,
+        /// Whether it is a guest, and not one that the launcher has started.
+        is_guest: bool,
     },
     /// A process of this host takes part again, as this incarnation.
     Returned {

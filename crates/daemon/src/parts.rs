@@ -71,20 +71,25 @@ impl PartOfHost {
         self.place(process).is_some_and(|place| set_end(&self.segment, place, end))
     }
 
-    /// Writes that a process takes part, as this incarnation of its slot; returns whether that is news.
-    fn note_coming(&mut self, process: ProcessId) -> bool {
+    /// Writes that a process takes part, as this incarnation of its slot, and whether it is a guest if that is known;
+    /// returns whether that is news.
+    fn note_coming(&mut self, process: ProcessId, is_guest: Option<bool>) -> bool {
         let Some(place) = self.place_of_slot(process) else { return false };
         let known = &mut self.far[place as usize];
-        if known.incarnation >= process.incarnation {
-            return false;
-        }
-        *known = process;
         let record = self.segment.far_record(place);
-        let incarnation = process.incarnation.0;
-        let process = FarProcess { incarnation, ..record.process };
-        let (state, status) = (SlotState::Alive, 0);
-        self.segment.set_far_record(place, FarRecord { process, state, status, ..record });
-        true
+        let is_guest = is_guest.unwrap_or(record.is_guest);
+        let is_next = known.incarnation < process.incarnation;
+        if *known == process && record.is_guest != is_guest {
+            self.segment.set_far_record(place, FarRecord { is_guest, ..record });
+        } else if is_next {
+            *known = process;
+            let incarnation = process.incarnation.0;
+            let process = FarProcess { incarnation, ..record.process };
+            let (state, status) = (SlotState::Alive, 0);
+            let record = FarRecord { process, state, status, is_guest, ..record };
+            self.segment.set_far_record(place, record);
+        }
+        is_next || record.is_guest != is_guest
     }
 
     /// Whether the word of the job's end was applied.
@@ -152,7 +157,7 @@ impl Parts {
     pub(crate) fn meet(&mut self, segment: SegmentId, guest: ProcessId, words: &WordFollower) {
         let mut parts = self.parts.values_mut();
         let Some(part) = parts.find(|part| part.segment_id() == segment) else { return };
-        if part.note_coming(guest) {
+        if part.note_coming(guest, None) {
             if let (Some(place), Some(end)) = (part.place(guest), words.end_of(guest)) {
                 set_end(&part.segment, place, end);
             }
@@ -194,7 +199,10 @@ impl Parts {
                 (FarSubject::Process(process), FarState::Died { pid, status }) => {
                     part.note_end(process, ProcessEnd::Died { pid, status })
                 }
-                (FarSubject::Process(process), FarState::Back) => part.note_coming(process),
+                (FarSubject::Process(process), FarState::Came { is_guest }) => {
+                    part.note_coming(process, Some(is_guest))
+                }
+                (FarSubject::Process(process), FarState::Back) => part.note_coming(process, None),
                 (FarSubject::Process(process), FarState::Lost { .. } | FarState::Gone) => {
                     part.place(process).is_some_and(|place| set_lost(&part.segment, place))
                 }
@@ -405,7 +413,8 @@ mod tests {
         let rank = FarRecord { process, host_number: 1, rank: Some(1), ..FarRecord::default() };
         segment.set_far_record(0, FarRecord { state: SlotState::Alive, ..rank });
         let process = FarProcess { host: 99, slot: 5, incarnation: 0 };
-        segment.set_far_record(1, FarRecord { process, host_number: 1, ..FarRecord::default() });
+        let free = FarRecord { process, host_number: 1, is_guest: true, ..FarRecord::default() };
+        segment.set_far_record(1, free);
         let mut parts = Parts::default();
         let guest = |incarnation| ProcessId { incarnation: Incarnation(incarnation), ..far(5) };
         parts.add(JOB, segment.clone(), vec![far(0), guest(0)], &words);
@@ -429,9 +438,14 @@ mod tests {
         parts.write(&change(FarSubject::Process(guest(1)), FarState::Left));
         assert_eq!(segment.far_record(1).state, SlotState::Departed);
         // The word on the second one was not needed here, and that on the third comes late.
-        parts.write(&change(FarSubject::Process(guest(3)), FarState::Back));
-        parts.write(&change(FarSubject::Process(guest(2)), FarState::Back));
-        assert_eq!(segment.far_record(1).process.incarnation, 3);
+        parts.meet(SegmentId(1), guest(3), &words);
+        assert!(segment.far_record(1).is_guest, "nothing else is known");
+        for incarnation in [2, 3] {
+            let came = FarState::Came { is_guest: false };
+            parts.write(&change(FarSubject::Process(guest(incarnation)), came));
+        }
+        let record = segment.far_record(1);
+        assert_eq!((record.process.incarnation, record.is_guest), (3, false));
         assert_eq!(places(&parts, [guest(1), guest(2), guest(3), far(0)])[2..], [Some(1), Some(0)]);
     }
 

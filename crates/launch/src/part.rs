@@ -953,7 +953,8 @@ fn write_tables(segment: &Segment, spec: &JobSpec, place: usize, ranks: &[u32]) 
     let ranks_elsewhere = spec.processes() - ranks.len() as u32;
     for (far, (number, guest)) in (ranks_elsewhere..).zip(spec.guests_elsewhere(place)) {
         let process = FarProcess { host: guest.segment.0, slot: guest.slot.0, incarnation: 0 };
-        let record = FarRecord { process, host_number: number.0, ..FarRecord::default() };
+        let host_number = number.0;
+        let record = FarRecord { process, host_number, is_guest: true, ..FarRecord::default() };
         segment.set_far_record(far, record);
     }
 }

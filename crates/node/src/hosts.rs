@@ -38,7 +38,7 @@ use std::time::Duration;
 
 use landeck_engine::deadline_ns;
 use landeck_joining::socket::{self, AGENT_TIME, StartWish};
-use landeck_memory::{Segment, SlotState, WaitRecord};
+use landeck_memory::{FarRecord, Segment, SlotState, WaitRecord};
 use landeck_wire::{HostNumber, ProcessId};
 
 use crate::error::{self, Error, Members, Result};
@@ -99,8 +99,8 @@ impl JobHost {
         self.processors
     }
 
-    /// Returns how many processes of the job live there, as far as this host knows: guests of other hosts are counted
-    /// once this host has had to do with them.
+    /// Returns how many processes of the job live there: those that it began with, and those that were started while it runs.
+    /// Guests are not counted.
     #[must_use]
     pub fn processes(&self) -> u32 {
         self.processes
@@ -260,8 +260,12 @@ impl Job {
 /// The hosts that a segment knows.
 fn hosts_of(segment: &Segment) -> Vec<JobHost> {
     let plan = segment.plan();
-    let slots = (0..plan.slots()).map(|slot| segment.slot_record(slot).state);
-    let own_processes = slots.filter(|&state| lives(state)).count() as u32;
+    let is_ours = |slot: &u32| {
+        let record = segment.slot_record(*slot);
+        let is_guest = segment.rank_of(*slot).is_none() && record.replaces.is_none();
+        lives(record.state) && !is_guest
+    };
+    let own_processes = (0..plan.slots()).filter(is_ours).count() as u32;
     let Some(own) = segment.own_host_number() else {
         let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
         return vec![JobHost {
@@ -283,7 +287,8 @@ fn hosts_of(segment: &Segment) -> Vec<JobHost> {
         let (processors, is_gone) = segment.host_state(number);
         let its = || far.iter().filter(|record| record.host_number == number);
         let is_own = number == own;
-        let alive = its().filter(|record| lives(record.state)).count() as u32;
+        let is_ours = |record: &&FarRecord| lives(record.state) && !record.is_guest;
+        let alive = its().filter(is_ours).count() as u32;
         (!name.is_empty()).then(|| JobHost {
             number: HostNumber(number),
             name,
@@ -306,29 +311,37 @@ fn lives(state: SlotState) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck_memory::{FarProcess, FarRecord, JobName, SegmentPlan, SlotRecord};
+    use landeck_memory::membership::Replaced;
+    use landeck_memory::{FarProcess, JobName, SegmentPlan, SlotRecord};
 
     #[test]
     fn hosts_are_known_with_their_processes_and_ends() {
         let plan = SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(1, 2) };
         let segment = Segment::local(&SegmentPlan { ranks: 4, far: 4, hosts: 8, ..plan });
         segment.set_own_host_number(3);
-        let alive = SlotState::Alive;
-        segment.set_slot_record(0, SlotRecord { state: alive, ..SlotRecord::default() });
+        let (alive, started) = (SlotState::Alive, Some(Replaced { rank: 4, number: 0 }));
+        segment.set_peer_of_rank(1, 0);
+        let rank = SlotRecord { state: alive, ..SlotRecord::default() };
+        segment.set_slot_record(0, rank);
+        segment.set_slot_record(2, rank);
+        segment.set_slot_record(3, SlotRecord { replaces: started, ..rank });
         for (number, name) in [(0, "n1"), (3, "n2"), (5, "n3")] {
             segment.set_host_name(number, JobName::new(name));
             segment.set_host_state(number, 4, number == 0);
         }
-        for (far, state) in [(0, SlotState::Dead), (1, alive)] {
+        for (far, state, is_guest) in
+            [(0, SlotState::Dead, false), (1, alive, false), (2, alive, true)]
+        {
             let process = FarProcess { host: 9, slot: far, incarnation: 1 };
-            segment.set_far_record(far, FarRecord { process, state, ..FarRecord::default() });
+            let record = FarRecord { process, state, is_guest, ..FarRecord::default() };
+            segment.set_far_record(far, record);
         }
         let seen = hosts_of(&segment);
         let told: Vec<_> =
             seen.iter().map(|it| (it.name(), it.number(), it.is_own(), it.is_up())).collect();
         assert_eq!(told, [("n1", 0, false, false), ("n2", 3, true, true), ("n3", 5, false, true)]);
         let counts = seen.iter().map(|it| (it.processes(), it.processors(), it.takes_part()));
-        assert_eq!(counts.collect::<Vec<_>>(), [(1, 4, true), (1, 4, true), (0, 4, false)]);
+        assert_eq!(counts.collect::<Vec<_>>(), [(1, 4, true), (2, 4, true), (0, 4, false)]);
     }
 
     #[test]

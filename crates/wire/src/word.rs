@@ -46,12 +46,14 @@ pub enum WordContent {
         /// Its end.
         end: ProcessEnd,
     },
-    /// A process that the job did not begin with takes part: a guest, or one that was started while the job runs.
+    /// A process that the job did not begin with takes part.
     ProcessCame {
         /// The job.
         job: JobId,
         /// The process.
         process: ProcessId,
+        /// Whether it is a guest, and not one that the launcher has started.
+        is_guest: bool,
     },
     /// A process that was away takes part again, as this next incarnation.
     ProcessReturned {

@@ -39,8 +39,8 @@ impl Hub {
                     LanesEvent::Ended { job, process, end } => {
                         self.tell(WordContent::ProcessEnded { job, process, end });
                     }
-                    LanesEvent::Came { job, process } => {
-                        self.tell(WordContent::ProcessCame { job, process });
+                    LanesEvent::Came { job, process, is_guest } => {
+                        self.tell(WordContent::ProcessCame { job, process, is_guest });
                     }
                     LanesEvent::Returned { job, process } => {
                         self.tell(WordContent::ProcessReturned { job, process });
@@ -177,7 +177,7 @@ impl Hub {
             FollowerOutput::Joined(entry) => self.joined(&entry),
             FollowerOutput::Far(change) => {
                 self.parts.write(&change);
-                if let (FarSubject::Process(process), FarState::Back) =
+                if let (FarSubject::Process(process), FarState::Came { .. }) =
                     (change.subject, change.state)
                 {
                     self.with_lanes(|lanes, tools| lanes.process_came(tools, process));

@@ -250,9 +250,10 @@ impl Lanes {
     /// word that it was away.
     fn note_return(&mut self, tools: &mut LaneTools, job: JobId, process: ProcessId) {
         let Some(part) = tools.parts.get(job) else { return };
-        let has_returned = part.segment.slot_record(process.slot.0).returns > 0;
+        let record = part.segment.slot_record(process.slot.0);
+        let (has_returned, is_guest) = (record.returns > 0, record.replaces.is_none());
         if !has_returned && process.slot.0 >= part.segment.plan().processes {
-            self.events.push(LanesEvent::Came { job, process });
+            self.events.push(LanesEvent::Came { job, process, is_guest });
         }
         let Some(before) = process.before().filter(|_| has_returned) else { return };
         if let Some(token) = self.tokens.get(&before).copied() {

@@ -122,8 +122,8 @@ impl Members {
             WordContent::ProcessEnded { process, end, .. } => {
                 arbiter.process_ended(from, incarnation, process, end)
             }
-            WordContent::ProcessCame { process, .. } => {
-                arbiter.process_came(from, incarnation, process)
+            WordContent::ProcessCame { process, is_guest, .. } => {
+                arbiter.process_came(from, incarnation, process, is_guest)
             }
             WordContent::ProcessReturned { process, .. } => {
                 arbiter.process_returned(from, incarnation, process)

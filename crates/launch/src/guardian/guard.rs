@@ -247,13 +247,13 @@ impl Guard {
     fn take_start(&mut self, rank: u32, beside: Vec<OwnedFd>) {
         let mut beside = beside.into_iter();
         let mut next = || beside.next();
-        let (Some(data), Some(stdin), Some(stdout), Some(stderr)) =
-            (next(), next(), next(), next())
+        let image = next().and_then(|data| read_data::<Image>(data).ok());
+        let (Some(mut image), Some(stdin), Some(stdout), Some(stderr)) =
+            (image, next(), next(), next())
         else {
             // The system has dropped descriptors for which this process has no room.
             return self.report(Event::NotAdded { rank, why: Refusal::Full });
         };
-        let Ok(mut image) = read_data::<Image>(data) else { return };
         let memory = self.agent.segment().descriptor().map(|memory| memory.as_raw_fd());
         set_variable(&mut image, "LANDECK_SEGMENT", &memory.unwrap_or(-1).to_string());
         set_variable(&mut image, GUARDIAN_VARIABLE, &std::process::id().to_string());

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! far table, 64 bytes a record, written by the daemon alone:
-//!   0   state (8 bits) | whether its host is lost (8) | host number (16) | incarnation (32)
+//!   0   state (8 bits) | whether its host is lost (1) | whether it is a guest (7) | host number (16) | incarnation (32)
 //!   8   host identity
 //!   16  slot (32) | process id (32)
 //!   24  rank in the first world, plus one (32) | raw wait status (32)
@@ -26,6 +26,7 @@ use crate::slots::membership::{SlotRecord, SlotState};
 
 /// Where a bit field of a record's first word begins.
 const LOST_BIT: u32 = 8;
+const GUEST_BIT: u32 = 9;
 const HOST_NUMBER_BIT: u32 = 16;
 /// Where a record has the hazard.
 const FAR_HAZARD: u64 = 32;
@@ -60,6 +61,8 @@ pub struct FarRecord {
     pub status: i32,
     /// The process is gone because its host is lost.
     pub is_host_lost: bool,
+    /// The launcher has not started the process.
+    pub is_guest: bool,
 }
 
 impl FarRecord {
@@ -73,15 +76,17 @@ impl FarRecord {
             state: SlotState::from_bits(first as u8),
             pid: (third >> 32) as u32,
             status: (fourth >> 32) as i32,
-            is_host_lost: first >> LOST_BIT & 0xff != 0,
+            is_host_lost: first >> LOST_BIT & 1 != 0,
+            is_guest: first >> GUEST_BIT & 0x7f != 0,
         }
     }
 
     fn to_words(self) -> [u64; 4] {
-        let Self { process, host_number, rank, state, pid, status, is_host_lost } = self;
+        let Self { process, host_number, rank, state, pid, status, is_host_lost, is_guest } = self;
         [
             state as u64
                 | u64::from(is_host_lost) << LOST_BIT
+                | u64::from(is_guest) << GUEST_BIT
                 | u64::from(host_number) << HOST_NUMBER_BIT
                 | u64::from(process.incarnation) << 32,
             process.host,

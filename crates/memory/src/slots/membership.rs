@@ -5,7 +5,8 @@
 //! byte 4  job state: 0 running, 1 ending
 //! 128 + 32 * slot   state (8 bits) | stopped (8) | cache (16) | incarnation (32)
 //!            + 8    process id (32) | raw wait status (32)
-//!            + 16   rank of the process that this one replaces, plus one (32) | which new start it is (32)
+//!            + 16   rank of the process that this one replaces, plus one (32) | which new start it is (32): 0 for one that was
+//!                   started while the job ran, and has its number in place of a rank
 //!            + 24   how often a process that had left came back to the slot (32) | unused (32)
 //! ```
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use landeck::{
-    Error, ErrorKind, GroupOptions, Job, JobHost, Member, Program, StartError, StartRefusal, Sum,
+    Error, ErrorKind, GroupOptions, JobHost, Member, Program, StartError, StartRefusal, Sum,
 };
 
 use crate::job::{EACH, RANKS, on_hosts};

@@ -29,7 +29,12 @@ pub enum FarState {
     Left,
     /// The process left in good order, and may come back.
     Away,
-    /// The process takes part from now on: it has come, or is the next incarnation of one that was away.
+    /// The process takes part, and the job did not begin with it.
+    Came {
+        /// Whether it is a guest, and not one that the launcher has started.
+        is_guest: bool,
+    },
+    /// The process takes part again, as its next incarnation.
     Back,
     /// The process died.
     Died {
@@ -219,8 +224,8 @@ impl WordFollower {
                 };
                 Some(far(FarSubject::Process(process), state))
             }
-            WordContent::ProcessCame { process, .. } => {
-                Some(far(FarSubject::Process(process), FarState::Back))
+            WordContent::ProcessCame { process, is_guest, .. } => {
+                Some(far(FarSubject::Process(process), FarState::Came { is_guest }))
             }
             WordContent::ProcessReturned { job, process } => {
                 let left = (job, ProcessEnd::Left);

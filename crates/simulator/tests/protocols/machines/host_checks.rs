@@ -344,7 +344,10 @@ fn consequence(word: &Word) -> FollowerOutput {
         WordContent::ProcessEnded { process, end: ProcessEnd::Away, .. } => {
             far(FarSubject::Process(process), FarState::Away)
         }
-        WordContent::ProcessCame { process, .. } | WordContent::ProcessReturned { process, .. } => {
+        WordContent::ProcessCame { process, is_guest, .. } => {
+            far(FarSubject::Process(process), FarState::Came { is_guest })
+        }
+        WordContent::ProcessReturned { process, .. } => {
             far(FarSubject::Process(process), FarState::Back)
         }
         WordContent::ProcessEnded { process, end: ProcessEnd::Died { pid, status }, .. } => {
