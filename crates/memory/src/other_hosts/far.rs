@@ -303,6 +303,7 @@ mod tests {
             pid: 4711,
             status: -11,
             is_host_lost: true,
+            is_guest: false,
         };
         segment.set_far_record(2, record);
         segment.set_far_record(3, record); // there is none
@@ -312,10 +313,26 @@ mod tests {
         }
         let other =
             FarRecord { rank: None, state: SlotState::Alive, is_host_lost: false, ..record };
+        let other = FarRecord { is_guest: true, ..other };
         segment.set_far_record(2, other);
         assert_eq!(segment.far_record(2), other);
         let as_slot = segment.peer_record(segment.plan().slots() + 2);
         assert_eq!((as_slot.state, as_slot.pid, as_slot.status), (SlotState::Alive, 4711, -11));
+    }
+
+    #[test]
+    fn a_host_has_a_name_and_a_state_beside_it() {
+        let segment = segment(2);
+        segment.set_host_name(1, JobName::new("n"));
+        segment.set_host_name(0, JobName::new(&"x".repeat(64)));
+        assert_eq!([0, 1].map(|host| segment.host_state(host)), [(0, false); 2]);
+        segment.set_host_state(1, u16::MAX, true);
+        segment.set_host_state(0, 3, false);
+        segment.set_host_state(2, 4, true); // there is no room
+        let states = [0, 1, 2].map(|host| segment.host_state(host));
+        assert_eq!(states, [(3, false), (u16::MAX, true), (0, false)]);
+        assert_eq!(segment.host_name(1).to_string(), "n");
+        assert_eq!(segment.host_name(0).to_string().len(), 64);
     }
 
     #[test]

@@ -1,15 +1,19 @@
 //! Processes that are started while their job runs.
 
+use std::process::Command;
 use std::time::Duration;
 
 use landeck::{
-    Error, ErrorKind, Group, GroupOptions, Job, JobHost, Member, Program, StartError, StartRefusal,
-    StartedProcess, Sum, ThreadMode,
+    Error, ErrorKind, Group, GroupOptions, Job, JobHost, Member, Options, Program, StartError,
+    StartRefusal, StartedProcess, Sum, ThreadMode,
 };
 use landeck_testing::{Trail, Watchdog};
 
 use crate::support::named_groups::group;
-use crate::support::{GONE_WITHIN, RUN_MAX, in_job, is_member, job_of, text};
+use crate::support::{
+    GONE_WITHIN, RUN_MAX, in_enduring_job_with, in_job, is_member, job_of, kill_myself, launcher,
+    text,
+};
 
 const LONG: Duration = Duration::from_secs(100);
 
@@ -155,6 +159,11 @@ fn a_job_has_room_for_so_many_and_ends_all_of_them() {
         assert!(matches!(refused, StartRefusal::NotJoined { .. }), "{number}: {refused}");
     }
     assert_eq!(refusal(&job, &shell("exec sleep 1000")), StartRefusal::NoSlot);
+    let listed = Command::new(launcher()).args(["ps", &job.process().segment.to_string()]).output();
+    let listed = text(&listed.unwrap());
+    for name in ["rank 0", "started 0", "started 15"] {
+        assert!(listed.contains(name), "{name}: {listed}");
+    }
     println!("enough");
     job.abort(9, "it has seen enough")
 }
@@ -176,4 +185,49 @@ fn output_and_failure_of_a_started_process_are_told_with_its_name() {
     let refused = refusal(&job, &shell("echo good day; exit 7").join_within(LONG));
     assert!(matches!(&refused, StartRefusal::Ended { how, .. } if how == "ended with exit code 7"));
     std::thread::sleep(LONG);
+}
+
+#[test]
+fn a_guest_starts_processes_too() {
+    let name = "starting::a_guest_starts_processes_too";
+    in_job(1, name, ThreadMode::Single, |job| {
+        let identity = job.process().segment.to_string();
+        let guest = std::thread::spawn(move || {
+            let guest = Job::join_running(&identity, Options::default()).unwrap();
+            let known = guest.hosts();
+            assert_eq!((known.len(), known[0].processes()), (1, 1), "guests are not counted");
+            let refused = refusal(&guest, &shell("exit 0").join_within(LONG));
+            assert!(matches!(refused, StartRefusal::Ended { .. }), "{refused}");
+            guest.leave().unwrap();
+        });
+        guest.join().unwrap();
+    });
+}
+
+#[test]
+fn a_process_that_dies_while_it_asks_harms_nobody() {
+    let name = "starting::a_process_that_dies_while_it_asks_harms_nobody";
+    let threads = ThreadMode::Multiple;
+    in_enduring_job_with(2, name, threads, 137, |job| {
+        let wait_for = |processes: u32| {
+            let mut hosts = job.hosts();
+            while hosts[0].processes() != processes {
+                hosts = job.hosts_after_within(&hosts, LONG).unwrap();
+            }
+        };
+        if job.world().rank() == 1 {
+            let (waits, host) = (shell("sleep 1").join_within(LONG), own_host(&job));
+            std::thread::scope(|scope| {
+                scope.spawn(|| job.start_on(&host, &waits).unwrap());
+                wait_for(3);
+                kill_myself();
+            });
+        }
+        wait_for(1);
+        // The launcher and the agent have forgotten the question.
+        let refused = refusal(&job, &shell("exit 0").join_within(LONG));
+        assert!(matches!(refused, StartRefusal::Ended { .. }), "{refused}");
+        println!("survivor done");
+        job.leave().unwrap();
+    });
 }

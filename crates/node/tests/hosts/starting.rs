@@ -70,6 +70,7 @@ fn processes_started_on_both_hosts_take_part_in_a_group_of_either_host() {
         assert!(hosts.iter().all(|host| host.is_up() && host.processors() > 0), "{hosts:?}");
         assert_eq!(hosts.iter().filter(|host| host.is_own()).count(), 1);
         assert_eq!(hosts.iter().map(JobHost::processes).sum::<u32>(), RANKS as u32);
+        world.barrier().unwrap();
         if world.rank() == 0 {
             let program = this(TEST);
             for host in &hosts {
