@@ -152,7 +152,7 @@ pub enum PublishError {
 
 /// The reason why a process was not started in a running job, or has not joined it.
 #[derive(Debug, thiserror::Error)]
-pub enum StartError {
+pub enum StartOnError {
     /// The agent could not be reached.
     #[error(transparent)]
     Exchange(#[from] ExchangeError),
@@ -327,8 +327,8 @@ pub fn unpublish(process: ProcessId, name: &str, timeout: Duration) -> Result<()
 /// for the answer; the wish says how long joining may take.
 ///
 /// # Errors
-/// [`StartError`].
-pub fn start(wish: StartWish, timeout: Duration) -> Result<(ProcessId, u32), StartError> {
+/// [`StartOnError`].
+pub fn start(wish: StartWish, timeout: Duration) -> Result<(ProcessId, u32), StartOnError> {
     let address = Address::of_job(wish.asker.segment);
     let question = Question::Start(Box::new(wish));
     let length = question.encode().len();

@@ -7,7 +7,7 @@
 //! This program is started by `landeck run -n 1`, and starts itself once more:
 //!
 //! ```no_run
-//! use landeck::{GroupOptions, Job, Program, Sum};
+//! use landeck::{GroupOptions, Job, Executable, Sum};
 //!
 //! fn main() -> landeck::Result<()> {
 //!     let job = Job::join()?;
@@ -18,7 +18,7 @@
 //!     if job.world().rank() == 0 {
 //!         let hosts = job.hosts();
 //!         let idlest = hosts.iter().filter(|host| host.is_up()).min_by_key(|host| host.processes());
-//!         let started = job.start_on(idlest.expect("its own"), &Program::new("./this"))?;
+//!         let started = job.start_on(idlest.expect("its own"), &Executable::new("./this"))?;
 //!         println!("process {} has joined", started.pid());
 //!     }
 //!     let mut inbox = job.create_mailbox()?;
@@ -49,7 +49,7 @@ const JOIN_TIME: Duration = Duration::from_secs(30);
 
 /// A host of a job, as this process's host knew it when it was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JobHost {
+pub struct HostOfJob {
     number: HostNumber,
     name: String,
     is_own: bool,
@@ -59,7 +59,7 @@ pub struct JobHost {
     processes: u32,
 }
 
-impl JobHost {
+impl HostOfJob {
     /// Returns the name by which the user named the host; in a job on one host the system's name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -109,7 +109,7 @@ impl JobHost {
 
 /// A program to be started in a running job ([`Job::start_on`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Program {
+pub struct Executable {
     program: OsString,
     arguments: Vec<OsString>,
     variables: Vec<(OsString, OsString)>,
@@ -117,7 +117,7 @@ pub struct Program {
     join_within: Duration,
 }
 
-impl Program {
+impl Executable {
     /// Creates the description of a program. A name with a slash is a path, relative to the working directory; any other is
     /// searched for in PATH, on the host where it is started. Its environment and its working directory are those with which
     /// the launcher started the program of the calling process.
@@ -208,7 +208,7 @@ impl Job {
     ///
     /// This reads memory of this host, and may be called at any time by any thread that may call the library.
     #[must_use]
-    pub fn hosts(&self) -> Vec<JobHost> {
+    pub fn hosts(&self) -> Vec<HostOfJob> {
         hosts_of(&self.shared.segment)
     }
 
@@ -217,7 +217,11 @@ impl Job {
     ///
     /// # Errors
     /// [`crate::ErrorKind::TimedOut`], [`crate::ErrorKind::Ended`], [`crate::ErrorKind::Thread`].
-    pub fn hosts_after_within(&self, known: &[JobHost], time: Duration) -> Result<Vec<JobHost>> {
+    pub fn hosts_after_within(
+        &self,
+        known: &[HostOfJob],
+        time: Duration,
+    ) -> Result<Vec<HostOfJob>> {
         let segment = &self.shared.segment;
         let mut looked_at = None;
         error::call(&self.shared, "hosts_after", || {
@@ -233,7 +237,7 @@ impl Job {
         })
     }
 
-    /// Starts a program on a host of the job, and waits until it has joined ([`Program::join_within`]).
+    /// Starts a program on a host of the job, and waits until it has joined ([`Executable::join_within`]).
     ///
     /// The process is one of the job: `landeck ps` shows it as `started 0`, the launcher shows its output, its failure has
     /// the consequence that `--on-failure` says, and the job lasts until it has ended. It has no standard input, and is not
@@ -246,7 +250,7 @@ impl Job {
     /// [`crate::ErrorKind::Start`]: the job has no part on that host, the host is lost, there is no such program, no slot is
     /// free, the process has ended or has not joined in time, or another launcher started the job.
     /// [`crate::ErrorKind::Thread`].
-    pub fn start_on(&self, host: &JobHost, program: &Program) -> Result<StartedProcess> {
+    pub fn start_on(&self, host: &HostOfJob, program: &Executable) -> Result<StartedProcess> {
         error::call(&self.shared, "start_on", || {
             drop(self.shared.engine.enter()?);
             let wish = program.wish(self.process(), host.number);
@@ -258,7 +262,7 @@ impl Job {
 }
 
 /// The hosts that a segment knows.
-fn hosts_of(segment: &Segment) -> Vec<JobHost> {
+fn hosts_of(segment: &Segment) -> Vec<HostOfJob> {
     let plan = segment.plan();
     let is_ours = |slot: &u32| {
         let record = segment.slot_record(*slot);
@@ -268,7 +272,7 @@ fn hosts_of(segment: &Segment) -> Vec<JobHost> {
     let own_processes = (0..plan.slots()).filter(is_ours).count() as u32;
     let Some(own) = segment.own_host_number() else {
         let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        return vec![JobHost {
+        return vec![HostOfJob {
             number: HostNumber::NONE,
             name,
             is_own: true,
@@ -289,7 +293,7 @@ fn hosts_of(segment: &Segment) -> Vec<JobHost> {
         let is_own = number == own;
         let is_ours = |record: &&FarRecord| lives(record.state) && !record.is_guest;
         let alive = its().filter(is_ours).count() as u32;
-        (!name.is_empty()).then(|| JobHost {
+        (!name.is_empty()).then(|| HostOfJob {
             number: HostNumber(number),
             name,
             is_own,

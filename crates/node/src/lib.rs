@@ -82,12 +82,12 @@ pub use combine::{
 pub use duplication::{BridgeDuplication, Duplication};
 pub use element::Element;
 pub use error::{
-    Error, ErrorKind, GroupError, MailboxError, Result, SemaphoreError, StartError, StartRefusal,
+    Error, ErrorKind, GroupError, MailboxError, Result, SemaphoreError, StartOnError, StartRefusal,
     ThreadError,
 };
 pub use group_service::{Group, GroupMember, GroupOptions, GroupView, Member, ServedBy, WhenFull};
 pub use groups::{Agreement, bridge};
-pub use hosts::{JobHost, Program, StartedProcess};
+pub use hosts::{Executable, HostOfJob, StartedProcess};
 pub use job::{Job, Options, Restarted, WayBack};
 pub use landeck_channel::Peer;
 pub use landeck_channel::incast::Incast;

@@ -21,8 +21,8 @@ use rustix::net::{RecvFlags, SendFlags, send};
 use rustix::process::Signal;
 use rustix::time::Timespec;
 
+use super::data::read_data;
 use super::message::Report;
-use super::server::read_data;
 use super::{Command, Event, GuardianError, GuardianOrder, Refusal, Start};
 
 /// Runs the guardian in the forked process and never returns.

@@ -13,6 +13,7 @@
 //! only loop.
 
 mod conversation;
+mod data;
 mod guard;
 mod message;
 pub mod server;
@@ -360,7 +361,7 @@ impl Guardian {
         streams: &Streams,
     ) -> Result<(), GuardianError> {
         let refused = |source| GuardianError::System { attempt: "be told what to start", source };
-        let data = server::data_of(image).map_err(refused)?;
+        let data = data::data_of(image).map_err(refused)?;
         self.signal(Signal::CONT);
         let beside: Vec<BorrowedFd<'_>> =
             std::iter::once(&data).chain(streams).map(AsFd::as_fd).collect();

@@ -5,7 +5,7 @@
 //! the daemon itself; the server only reaps it and ends what it left. The server ends with the daemon.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, Write};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -16,13 +16,11 @@ use landeck_host::process::{self, Change, ChildLook};
 use landeck_host::say::complain;
 use landeck_memory::{Segment, passing};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, socketpair};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
+use super::data::{data_of, read_data};
 use super::{Guardian, GuardianError, GuardianOrder, child_signals, guard_for, pair};
 
 /// How long the daemon waits for a server that does not read.
@@ -123,14 +121,6 @@ impl Drop for GuardianServer {
         // If waiting fails, another thread has reaped it.
         let _ = process::wait_for_end(self.pid);
     }
-}
-
-/// A file in memory with an order, or with an image. Streams travel beside it.
-pub(super) fn data_of(order: &impl Serialize) -> io::Result<OwnedFd> {
-    let bytes = postcard::to_stdvec(order).map_err(io::Error::other)?;
-    let mut file = File::from(rustix::fs::memfd_create("landeck-order", MemfdFlags::CLOEXEC)?);
-    file.write_all(&bytes)?;
-    Ok(file.into())
 }
 
 /// Sends a datagram with descriptors.
@@ -321,14 +311,6 @@ fn become_guardian(server: u32, passed: Passed) -> ! {
     complain(format_args!("landeck: there is no guardian, and the job ends: {error}"));
     // SAFETY: ends this process without running what the server or the daemon meant to run at its own end.
     unsafe { libc::_exit(1) }
-}
-
-/// Reads what [`data_of`] has written.
-pub(super) fn read_data<T: DeserializeOwned>(data: OwnedFd) -> io::Result<T> {
-    let (mut file, mut bytes) = (File::from(data), Vec::new());
-    file.rewind()?;
-    file.read_to_end(&mut bytes)?;
-    postcard::from_bytes(&bytes).map_err(io::Error::other)
 }
 
 fn order_of(passed: Passed) -> io::Result<(Segment, GuardianOrder, OwnedFd)> {

@@ -4,8 +4,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use landeck::{
-    Error, ErrorKind, Group, GroupOptions, Job, JobHost, Member, Options, Program, StartError,
-    StartRefusal, StartedProcess, Sum, ThreadMode,
+    Error, ErrorKind, Executable, Group, GroupOptions, HostOfJob, Job, Member, Options,
+    StartOnError, StartRefusal, StartedProcess, Sum, ThreadMode,
 };
 use landeck_testing::{Trail, Watchdog};
 
@@ -18,27 +18,27 @@ use crate::support::{
 const LONG: Duration = Duration::from_secs(100);
 
 /// This test as a program.
-fn this(test: &str) -> Program {
-    let program = Program::new(std::env::current_exe().unwrap()).join_within(LONG);
+fn this(test: &str) -> Executable {
+    let program = Executable::new(std::env::current_exe().unwrap()).join_within(LONG);
     program.arguments([test, "--exact", "--nocapture", "--test-threads=1"])
 }
 
 /// A shell with a script.
-fn shell(script: &str) -> Program {
-    Program::new("sh").arguments(["-c", script]).join_within(Duration::from_millis(1))
+fn shell(script: &str) -> Executable {
+    Executable::new("sh").arguments(["-c", script]).join_within(Duration::from_millis(1))
 }
 
-fn own_host(job: &Job) -> JobHost {
-    job.hosts().into_iter().find(JobHost::is_own).unwrap()
+fn own_host(job: &Job) -> HostOfJob {
+    job.hosts().into_iter().find(HostOfJob::is_own).unwrap()
 }
 
-fn start(job: &Job, program: &Program) -> StartedProcess {
+fn start(job: &Job, program: &Executable) -> StartedProcess {
     job.start_on(&own_host(job), program).unwrap()
 }
 
-fn refusal(job: &Job, program: &Program) -> StartRefusal {
+fn refusal(job: &Job, program: &Executable) -> StartRefusal {
     match job.start_on(&own_host(job), program) {
-        Err(Error { kind: ErrorKind::Start(StartError::Refused(refusal)), .. }) => refusal,
+        Err(Error { kind: ErrorKind::Start(StartOnError::Refused(refusal)), .. }) => refusal,
         other => panic!("{other:?}"),
     }
 }
@@ -102,7 +102,7 @@ fn started_processes_take_part_in_the_next_operation_of_a_grown_group() {
 fn a_start_that_is_not_possible_is_refused_by_name_and_the_job_goes_on() {
     let name = "starting::a_start_that_is_not_possible_is_refused_by_name_and_the_job_goes_on";
     in_job(1, name, ThreadMode::Single, |job| {
-        let refused = refusal(job, &Program::new("./no-such-program"));
+        let refused = refusal(job, &Executable::new("./no-such-program"));
         assert!(matches!(&refused, StartRefusal::Program(why) if why.contains("not found")));
         let nowhere = shell("true").directory("/no/such/folder");
         assert!(matches!(refusal(job, &nowhere), StartRefusal::Program(_)));
@@ -125,7 +125,7 @@ fn ten_thousand_wishes_leave_a_job_as_it_was() {
     let name = "starting::ten_thousand_wishes_leave_a_job_as_it_was";
     in_job(1, name, ThreadMode::Single, |job| {
         for number in 0..10_000 {
-            let refused = refusal(job, &Program::new("/no/such/program"));
+            let refused = refusal(job, &Executable::new("/no/such/program"));
             assert!(matches!(refused, StartRefusal::Program(_)), "{number}: {refused}");
         }
         // Slots of processes that have ended are given again.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use landeck::{
-    Error, ErrorKind, GroupOptions, JobHost, Member, Program, StartError, StartRefusal, Sum,
+    Error, ErrorKind, Executable, GroupOptions, HostOfJob, Member, StartOnError, StartRefusal, Sum,
 };
 
 use crate::job::{EACH, RANKS, on_hosts};
@@ -13,8 +13,8 @@ const LONG: Duration = Duration::from_secs(60);
 const STARTED: usize = 2;
 
 /// This test as a program.
-fn this(test: &str) -> Program {
-    let program = Program::new(std::env::current_exe().unwrap()).join_within(LONG);
+fn this(test: &str) -> Executable {
+    let program = Executable::new(std::env::current_exe().unwrap()).join_within(LONG);
     program.arguments([test, "--exact", "--nocapture", "--test-threads=1"])
 }
 
@@ -69,7 +69,7 @@ fn processes_started_on_both_hosts_take_part_in_a_group_of_either_host() {
         assert_eq!(names, [("n1", true), ("n2", true)]);
         assert!(hosts.iter().all(|host| host.is_up() && host.processors() > 0), "{hosts:?}");
         assert_eq!(hosts.iter().filter(|host| host.is_own()).count(), 1);
-        assert_eq!(hosts.iter().map(JobHost::processes).sum::<u32>(), RANKS as u32);
+        assert_eq!(hosts.iter().map(HostOfJob::processes).sum::<u32>(), RANKS as u32);
         world.barrier().unwrap();
         if world.rank() == 0 {
             let program = this(TEST);
@@ -103,13 +103,15 @@ fn a_start_on_another_host_is_refused_by_name() {
         if world.rank() == 0 {
             let hosts = job.hosts();
             let other = hosts.iter().find(|host| !host.is_own()).unwrap();
-            let refused = |program: &Program| match job.start_on(other, program) {
-                Err(Error { kind: ErrorKind::Start(StartError::Refused(refusal)), .. }) => refusal,
+            let refused = |program: &Executable| match job.start_on(other, program) {
+                Err(Error { kind: ErrorKind::Start(StartOnError::Refused(refusal)), .. }) => {
+                    refusal
+                }
                 it => panic!("{it:?}"),
             };
-            let missing = refused(&Program::new("./no-such-program"));
+            let missing = refused(&Executable::new("./no-such-program"));
             assert!(matches!(missing, StartRefusal::Program(_)), "{missing}");
-            let shell = |script| Program::new("sh").arguments(["-c", script]);
+            let shell = |script| Executable::new("sh").arguments(["-c", script]);
             let ended = refused(&shell("exit 0"));
             assert!(matches!(ended, StartRefusal::Ended { .. }), "{ended}");
             let late = shell("sleep 0.2").join_within(Duration::from_millis(1));

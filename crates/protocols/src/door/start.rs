@@ -101,7 +101,7 @@ pub enum StartRefusal {
     /// The process has not joined in time.
     #[error(
         "the process (pid {pid}) runs, but has not joined the job within {:.1} s: have it call `Job::join`, or wait longer \
-         (`Program::join_within`); it stays a process of the job", f64::from(*.waited_ms) / 1e3
+         (`Executable::join_within`); it stays a process of the job", f64::from(*.waited_ms) / 1e3
     )]
     NotJoined {
         /// Its PID.

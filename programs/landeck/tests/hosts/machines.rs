@@ -316,7 +316,7 @@ fn with_notify_the_others_go_on_without_a_lost_host() {
 /// A process of a job on two hosts, which sees a third one come and leave.
 fn see_a_host_come_and_leave() {
     let job = landeck::Job::join().unwrap();
-    let until = |what: &str, is_it: &dyn Fn(&[landeck::JobHost]) -> bool| {
+    let until = |what: &str, is_it: &dyn Fn(&[landeck::HostOfJob]) -> bool| {
         let mut hosts = job.hosts();
         while !is_it(&hosts) {
             hosts = job.hosts_after_within(&hosts, Duration::from_secs(60)).unwrap();
@@ -324,12 +324,12 @@ fn see_a_host_come_and_leave() {
         println!("rank {} sees {what}", job.world().rank());
         hosts
     };
-    until("two", &|hosts| hosts.len() == 2 && hosts.iter().all(landeck::JobHost::takes_part));
+    until("two", &|hosts| hosts.len() == 2 && hosts.iter().all(landeck::HostOfJob::takes_part));
     let hosts = until("three", &|hosts| hosts.len() == 3);
     let third = &hosts[2];
     assert!(third.is_up() && !third.takes_part() && third.processes() == 0, "{third:?}");
     assert_eq!(third.processors(), hosts[0].processors(), "{hosts:?}");
-    let refused = job.start_on(third, &landeck::Program::new("true")).unwrap_err();
+    let refused = job.start_on(third, &landeck::Executable::new("true")).unwrap_err();
     assert!(refused.to_string().contains("has no part of this job"), "{refused}");
     until("it leave", &|hosts| hosts.len() == 3 && !hosts[2].is_up());
     job.leave().unwrap();
