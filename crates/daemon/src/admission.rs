@@ -48,7 +48,7 @@ pub(crate) fn admit(
     let number = random::number().map_err(|error| refuse(format!("host {name}: {error}")))?;
     let (key, incarnation) = (announcement.key, HostIncarnation(number));
     let addresses = announcement.socket_addresses();
-    let host = context.admit(name.to_owned(), key, incarnation, addresses);
+    let host = context.admit(name.to_owned(), key, incarnation, addresses, facts.cores);
     context.note_facts(host, facts.clone());
     let arbiter = context.own_entry().clone();
     let assignment = Assignment {

@@ -119,9 +119,10 @@ impl<'a> Context<'a> {
         self.hub.members.hosts()
     }
 
-    /// The cores of a host, as it has said when it was admitted; for the arbiter.
+    /// The cores of a host, as it has said when it was admitted.
     pub(crate) fn cores(&self, host: HostNumber) -> u16 {
-        self.facts_of(host).map_or(1, |facts| facts.cores)
+        let own = Some(self.own_entry()).filter(|own| own.host == host);
+        own.or_else(|| self.host(host)).map_or(1, |entry| entry.cores.max(1))
     }
 
     /// The facts of a host, as it has said when it was admitted; for the arbiter.
@@ -283,8 +284,9 @@ impl<'a> Context<'a> {
         key: KeyHash,
         incarnation: HostIncarnation,
         addresses: Vec<SocketAddr>,
+        cores: u16,
     ) -> HostNumber {
-        self.hub.admit(name, key, incarnation, addresses)
+        self.hub.admit(name, key, incarnation, addresses, cores)
     }
 
     /// Keeps the streams of a daemon that was started by ssh, in case none of its ports is reached within seconds. The

@@ -202,7 +202,8 @@ impl Port {
     ) -> HostEntry {
         let key = self.pair.hash().0;
         let addresses = with_port(&self.addresses, self.listener.port());
-        HostEntry { host, incarnation, name, key, addresses }
+        let cores = HostFacts::here().cores;
+        HostEntry { host, incarnation, name, key, addresses, cores }
     }
 }
 

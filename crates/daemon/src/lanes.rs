@@ -95,6 +95,15 @@ pub(crate) enum LanesEvent {
         /// How it has ended.
         end: ProcessEnd,
     },
+    /// A process of this host takes part with which the job did not begin.
+    Came {
+        /// The job.
+        job: JobId,
+        /// The process.
+        process: ProcessId,
+        /// Whether it is a guest, and not one that the launcher has started.
+        is_guest: bool,
+    },
     /// A process of this host takes part again, as this incarnation.
     Returned {
         /// The job.
@@ -211,6 +220,8 @@ pub(crate) struct Lanes {
     undelivered: BTreeMap<ProcessId, Vec<Undelivered>>,
     awaited: Vec<AwaitedSecret>,
     reports: Vec<BrokenReport>,
+    /// The lanes that were asked for before the word on their far processes: the connection, and the place.
+    early: BTreeSet<(u64, u32)>,
     names: names::NamesAsked,
     leaving: leavers::Leavers,
     relays: relays::RelayDials,
@@ -247,6 +258,7 @@ impl Lanes {
             undelivered: BTreeMap::new(),
             awaited: Vec::new(),
             reports: Vec::new(),
+            early: BTreeSet::new(),
             names: names::NamesAsked::default(),
             leaving: leavers::Leavers::default(),
             relays: relays::RelayDials::default(),

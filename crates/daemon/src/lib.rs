@@ -381,6 +381,7 @@ fn assigned(
         name: "the arbiter".to_owned(),
         key,
         addresses: assignment.arbiter_addresses,
+        cores: 0,
     };
     let mut hub =
         Hub::new(port, Station { machine, options, own, arbiter }).map_err(system("begin"))?;

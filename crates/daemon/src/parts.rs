@@ -6,7 +6,7 @@ use landeck_memory::plan::JobName;
 use landeck_memory::{FarProcess, FarRecord, Segment, SlotRecord, SlotState};
 use landeck_protocols::hosts::{FarChange, FarState, FarSubject, HostStanding, WordFollower};
 use landeck_wire::word::{HostEntry, ProcessEnd};
-use landeck_wire::{HostNumber, JobId, ProcessId, SegmentId};
+use landeck_wire::{HostNumber, JobId, ProcessId, SegmentId, Slot};
 
 /// The part of a job on this host.
 #[derive(Debug)]
@@ -15,7 +15,8 @@ pub(crate) struct PartOfHost {
     pub(crate) segment: Segment,
     /// The processes of the job elsewhere, by their places in the segment's table.
     pub(crate) far: Vec<ProcessId>,
-    places: HashMap<ProcessId, u32>,
+    /// The place of each slot elsewhere. Those of guests have theirs from the beginning.
+    places: HashMap<(SegmentId, Slot), u32>,
     /// The request for group numbers that waits for its answer.
     numbers_asked: bool,
     /// The word of the job's end was applied.
@@ -25,12 +26,17 @@ pub(crate) struct PartOfHost {
 impl PartOfHost {
     /// The place of a far process in the segment's table.
     pub(crate) fn place(&self, far: ProcessId) -> Option<u32> {
-        self.places.get(&far).copied()
+        self.place_of_slot(far).filter(|&place| self.far.get(place as usize) == Some(&far))
+    }
+
+    /// The place of a far process, or of one that had its slot before or has it after.
+    fn place_of_slot(&self, far: ProcessId) -> Option<u32> {
+        self.places.get(&(far.segment, far.slot)).copied()
     }
 
     /// Whether a process, or one that had its slot before or has it after, is a far one of the job.
     pub(crate) fn has_slot(&self, far: ProcessId) -> bool {
-        self.far.iter().any(|one| (one.segment, one.slot) == (far.segment, far.slot))
+        self.place_of_slot(far).is_some()
     }
 
     /// The identity of the segment.
@@ -60,43 +66,30 @@ impl PartOfHost {
         its.filter(|record| record.host_number == host.0).any(|record| record.is_host_lost)
     }
 
-    /// Adds a guest of another host to the segment's table, if the host has processes there and the table has room.
-    fn meet(&mut self, guest: ProcessId) -> bool {
-        let its = (0..self.far.len() as u32).map(|place| self.segment.far_record(place));
-        let host = its.into_iter().find(|record| record.process.host == guest.segment.0);
-        let place = self.far.len() as u32;
-        let is_new = guest.segment != self.segment_id() && self.place(guest).is_none();
-        let Some(host) = host.filter(|_| is_new && place < self.segment.plan().far) else {
-            return false;
-        };
-        let (slot, incarnation) = (guest.slot.0, guest.incarnation.0);
-        let process = FarProcess { host: guest.segment.0, slot, incarnation };
-        let (host_number, state) = (host.host_number, SlotState::Alive);
-        let record = FarRecord { process, host_number, state, ..FarRecord::default() };
-        self.segment.set_far_record(place, record);
-        self.far.push(guest);
-        self.places.insert(guest, place);
-        true
-    }
-
     /// Writes the end of a process; returns whether that is news.
     fn note_end(&self, process: ProcessId, end: ProcessEnd) -> bool {
         self.place(process).is_some_and(|place| set_end(&self.segment, place, end))
     }
 
-    /// Writes that a process takes part again, as this incarnation; returns whether that is news.
-    fn note_return(&mut self, process: ProcessId) -> bool {
-        let before = process.before().and_then(|before| self.places.remove(&before));
-        let Some(place) = before else { return false };
+    /// Writes that a process takes part, as this incarnation of its slot, and whether it is a guest if that is known;
+    /// returns whether that is news.
+    fn note_coming(&mut self, process: ProcessId, is_guest: Option<bool>) -> bool {
+        let Some(place) = self.place_of_slot(process) else { return false };
+        let known = &mut self.far[place as usize];
         let record = self.segment.far_record(place);
-        let incarnation = process.incarnation.0;
-        let (state, status) = (SlotState::Alive, 0);
-        let process_there = FarProcess { incarnation, ..record.process };
-        self.segment
-            .set_far_record(place, FarRecord { process: process_there, state, status, ..record });
-        self.far[place as usize] = process;
-        self.places.insert(process, place);
-        true
+        let is_guest = is_guest.unwrap_or(record.is_guest);
+        let is_next = known.incarnation < process.incarnation;
+        if *known == process && record.is_guest != is_guest {
+            self.segment.set_far_record(place, FarRecord { is_guest, ..record });
+        } else if is_next {
+            *known = process;
+            let incarnation = process.incarnation.0;
+            let process = FarProcess { incarnation, ..record.process };
+            let (state, status) = (SlotState::Alive, 0);
+            let record = FarRecord { process, state, status, is_guest, ..record };
+            self.segment.set_far_record(place, record);
+        }
+        is_next || record.is_guest != is_guest
     }
 
     /// Whether the word of the job's end was applied.
@@ -126,10 +119,10 @@ impl Parts {
         far: Vec<ProcessId>,
         words: &WordFollower,
     ) {
-        let places = (0..).zip(&far).map(|(place, process)| (*process, place)).collect();
+        let places = (0..).zip(&far).map(|(place, it)| ((it.segment, it.slot), place)).collect();
         let part = PartOfHost { segment, far, places, numbers_asked: false, is_ending: false };
         for record in words.hosts() {
-            set_name(&part.segment, &record.entry);
+            set_host(&part.segment, &record.entry);
             if record.standing != HostStanding::Living {
                 lose(&part, record.entry.host);
             }
@@ -159,12 +152,12 @@ impl Parts {
         found.map(|(job, part)| (*job, part))
     }
 
-    /// Adds a guest of another host to the table of a segment, whose processes may need it from now on. The processes
-    /// that a job began with are there already.
+    /// Takes a guest of another host that processes of a segment may need from now on, whether or not the word on it has
+    /// come. The processes that a job began with are known already.
     pub(crate) fn meet(&mut self, segment: SegmentId, guest: ProcessId, words: &WordFollower) {
         let mut parts = self.parts.values_mut();
         let Some(part) = parts.find(|part| part.segment_id() == segment) else { return };
-        if part.meet(guest) {
+        if part.note_coming(guest, None) {
             if let (Some(place), Some(end)) = (part.place(guest), words.end_of(guest)) {
                 set_end(&part.segment, place, end);
             }
@@ -177,9 +170,12 @@ impl Parts {
         self.parts.keys().copied()
     }
 
-    /// Writes the name of a host into all segments.
-    pub(crate) fn name_host(&self, entry: &HostEntry) {
-        self.parts.values().for_each(|part| set_name(&part.segment, entry));
+    /// Writes the record of a host that takes part into all segments, and announces it.
+    pub(crate) fn note_host(&self, entry: &HostEntry) {
+        for part in self.parts.values() {
+            set_host(&part.segment, entry);
+            part.segment.announce_membership();
+        }
     }
 
     /// Notes that a job ends. Its guardian here is told to end it, and then all calls fail because of that. Processes
@@ -203,7 +199,10 @@ impl Parts {
                 (FarSubject::Process(process), FarState::Died { pid, status }) => {
                     part.note_end(process, ProcessEnd::Died { pid, status })
                 }
-                (FarSubject::Process(process), FarState::Back) => part.note_return(process),
+                (FarSubject::Process(process), FarState::Came { is_guest }) => {
+                    part.note_coming(process, Some(is_guest))
+                }
+                (FarSubject::Process(process), FarState::Back) => part.note_coming(process, None),
                 (FarSubject::Process(process), FarState::Lost { .. } | FarState::Gone) => {
                     part.place(process).is_some_and(|place| set_lost(&part.segment, place))
                 }
@@ -215,11 +214,11 @@ impl Parts {
         }
     }
 
-    /// Takes a process that another host has named and that may have returned: the word of that may come later.
+    /// Takes a process that another host has named and that may have come or returned: the word of that may come later.
     pub(crate) fn meet_returned(&mut self, host: HostNumber, process: ProcessId) {
-        let Some(before) = process.before() else { return };
-        let is_there =
-            |part: &PartOfHost| part.place(before).is_some_and(|place| part.host_of(place) == host);
+        let is_there = |part: &PartOfHost| {
+            part.place_of_slot(process).is_some_and(|place| part.host_of(place) == host)
+        };
         if self.parts.values().any(is_there) {
             let subject = FarSubject::Process(process);
             self.write(&FarChange { subject, state: FarState::Back });
@@ -248,8 +247,10 @@ impl Parts {
     }
 }
 
-fn set_name(segment: &Segment, entry: &HostEntry) {
+/// Writes the record of a host that takes part.
+fn set_host(segment: &Segment, entry: &HostEntry) {
     segment.set_host_name(entry.host.0, JobName::new(&entry.name));
+    segment.set_host_state(entry.host.0, entry.cores, false);
 }
 
 /// Writes the end of a process, if it has none.
@@ -274,6 +275,7 @@ fn set_end(segment: &Segment, place: u32, end: ProcessEnd) -> bool {
 fn set_lost(segment: &Segment, place: u32) -> bool {
     let record = segment.far_record(place);
     match record.state {
+        SlotState::Free => return false,
         SlotState::Left => return set_end(segment, place, ProcessEnd::Left),
         state if state.has_ended() => return false,
         _ => {}
@@ -286,10 +288,13 @@ fn set_lost(segment: &Segment, place: u32) -> bool {
     true
 }
 
+/// Writes that a host takes part no more; returns whether that is news.
 fn lose(part: &PartOfHost, host: HostNumber) -> bool {
+    let (cores, was_gone) = part.segment.host_state(host.0);
+    part.segment.set_host_state(host.0, cores, true);
     let its = (0..part.far.len() as u32).filter(|place| part.host_of(*place) == host);
     // All of them, not only the first that changes.
-    its.filter(|place| set_lost(&part.segment, *place)).count() > 0
+    its.filter(|place| set_lost(&part.segment, *place)).count() > 0 || !was_gone
 }
 
 #[cfg(test)]
@@ -297,7 +302,7 @@ mod tests {
     use super::*;
     use landeck_memory::SegmentPlan;
     use landeck_protocols::hosts::Snapshot;
-    use landeck_wire::{HostIncarnation, Incarnation, Slot};
+    use landeck_wire::{HostIncarnation, Incarnation};
 
     const JOB: JobId = JobId(7);
 
@@ -400,23 +405,29 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_of_a_known_host_gets_a_place_while_there_is_room() {
+    fn guests_have_places_that_their_incarnations_take_in_turn() {
         let words = WordFollower::new(Snapshot::default());
         let plan = SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(1, 1) };
         let segment = Segment::local(&SegmentPlan { ranks: 2, far: 2, hosts: 2, ..plan });
         let process = FarProcess { host: 99, slot: 0, incarnation: 1 };
         let rank = FarRecord { process, host_number: 1, rank: Some(1), ..FarRecord::default() };
         segment.set_far_record(0, FarRecord { state: SlotState::Alive, ..rank });
+        let process = FarProcess { host: 99, slot: 5, incarnation: 0 };
+        let free = FarRecord { process, host_number: 1, is_guest: true, ..FarRecord::default() };
+        segment.set_far_record(1, free);
         let mut parts = Parts::default();
-        parts.add(JOB, segment.clone(), vec![far(0)], &words);
+        let guest = |incarnation| ProcessId { incarnation: Incarnation(incarnation), ..far(5) };
+        parts.add(JOB, segment.clone(), vec![far(0), guest(0)], &words);
         let strange = ProcessId { segment: SegmentId(77), ..far(5) };
-        for guest in [far(0), strange, far(5), far(6)] {
-            parts.meet(SegmentId(1), guest, &words);
+        for met in [far(0), strange, guest(1), far(6)] {
+            parts.meet(SegmentId(1), met, &words);
         }
-        let part = parts.get(JOB).unwrap();
+        let places = |parts: &Parts, of: [ProcessId; 4]| {
+            of.map(|process| parts.get(JOB).unwrap().place(process))
+        };
         assert_eq!(
-            (part.place(far(5)), part.place(strange), part.place(far(6))),
-            (Some(1), None, None)
+            places(&parts, [guest(1), strange, far(6), guest(0)]),
+            [Some(1), None, None, None]
         );
         let record = segment.far_record(1);
         let (number, rank) = (record.host_number, record.rank);
@@ -424,8 +435,31 @@ mod tests {
             (record.process.slot, number, rank, record.state),
             (5, 1, None, SlotState::Alive)
         );
-        parts.write(&change(FarSubject::Process(far(5)), FarState::Left));
+        parts.write(&change(FarSubject::Process(guest(1)), FarState::Left));
         assert_eq!(segment.far_record(1).state, SlotState::Departed);
+        // The word on the second one was not needed here, and that on the third comes late.
+        parts.meet(SegmentId(1), guest(3), &words);
+        assert!(segment.far_record(1).is_guest, "nothing else is known");
+        for incarnation in [2, 3] {
+            let came = FarState::Came { is_guest: false };
+            parts.write(&change(FarSubject::Process(guest(incarnation)), came));
+        }
+        let record = segment.far_record(1);
+        assert_eq!((record.process.incarnation, record.is_guest), (3, false));
+        assert_eq!(places(&parts, [guest(1), guest(2), guest(3), far(0)])[2..], [Some(1), Some(0)]);
+    }
+
+    #[test]
+    fn the_loss_of_a_host_says_nothing_of_guests_that_never_came() {
+        let words = WordFollower::new(Snapshot::default());
+        let (mut parts, segment) = parts(&words);
+        let record = segment.far_record(1);
+        segment.set_far_record(1, FarRecord { state: SlotState::Free, ..record });
+        let host = FarSubject::Host(HostNumber(1), HostIncarnation(3));
+        parts.write(&change(host, FarState::Lost { silent_ms: 3_100 }));
+        assert_eq!(segment.far_record(0).state, SlotState::Dead);
+        assert_eq!(segment.far_record(1).state, SlotState::Free);
+        assert!(segment.host_state(1).1, "the host is gone");
     }
 
     #[test]
@@ -436,6 +470,7 @@ mod tests {
             name: "c".into(),
             key: [0; 32],
             addresses: Vec::new(),
+            cores: 1,
         };
         let words = WordFollower::new(Snapshot {
             number: 5,

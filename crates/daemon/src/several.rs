@@ -191,7 +191,14 @@ impl Announced {
     fn entry(&self, host: u16, addresses: Vec<SocketAddr>) -> HostEntry {
         let incarnation = HostIncarnation(u64::from(host) + 1_000);
         let name = format!("h{host}");
-        HostEntry { host: HostNumber(host), incarnation, name, key: self.key.0, addresses }
+        HostEntry {
+            host: HostNumber(host),
+            incarnation,
+            name,
+            key: self.key.0,
+            addresses,
+            cores: 1,
+        }
     }
 
     fn take_place(self, own: HostEntry, arbiter: HostEntry) -> Daemon {
@@ -244,8 +251,9 @@ fn admit(
     let count = arbiter.ask(|context| context.hosts().count()) as u16;
     let entry = announced.entry(count, addresses);
     let wanted = entry.clone();
-    let number = arbiter
-        .ask(move |context| context.admit(wanted.name, key, wanted.incarnation, wanted.addresses));
+    let number = arbiter.ask(move |context| {
+        context.admit(wanted.name, key, wanted.incarnation, wanted.addresses, 1)
+    });
     assert_eq!(number, entry.host);
     entry
 }

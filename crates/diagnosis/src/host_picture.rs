@@ -335,7 +335,11 @@ impl<'a> Look<'a> {
             lanes: lanes.iter().map(lane).collect(),
             counters,
             is_asleep,
-            ..Member::new(self.process(slot), Role::of(slot, &record, rank), record)
+            ..Member::new(
+                self.process(slot),
+                Role::of(slot, &record, rank, self.segment.plan().ranks),
+                record,
+            )
         })
     }
 

@@ -18,14 +18,18 @@ pub enum Role {
     Rank(u32),
     /// A process that replaces a failed one.
     Again(#[serde(with = "ReplacedForm")] Replaced),
+    /// A process that was started while the job ran, with this number.
+    Started(u32),
     /// A process that joined later, in this slot of its host.
     Guest(u32),
 }
 
 impl Role {
-    /// The role of a slot's process, by the record of the slot and the rank of its first process.
-    pub(crate) fn of(slot: u32, record: &SlotRecord, rank: Option<u32>) -> Self {
+    /// The role of a slot's process, by the record of the slot, the rank of its first process and the number of ranks: those
+    /// of started processes follow.
+    pub(crate) fn of(slot: u32, record: &SlotRecord, rank: Option<u32>, ranks: u32) -> Self {
         match (record.replaces, rank) {
+            (Some(Replaced { rank, number: 0 }), _) => Self::Started(rank.saturating_sub(ranks)),
             (Some(replaced), _) => Self::Again(replaced),
             // It may have left and come back.
             (None, Some(rank)) if record.tenancy() <= 1 => Self::Rank(rank),
@@ -33,10 +37,11 @@ impl Role {
         }
     }
 
-    /// The name: `rank 3`, `guest 17`, `rank 3 again`.
+    /// The name: `rank 3`, `guest 17`, `started 0`, `rank 3 again`.
     fn name(self) -> String {
         match self {
             Self::Rank(rank) => format!("rank {rank}"),
+            Self::Started(number) => format!("started {number}"),
             Self::Guest(slot) => format!("guest {slot}"),
             Self::Again(Replaced { rank, number: 0 | 1 }) => format!("rank {rank} again"),
             Self::Again(Replaced { rank, number }) => format!("rank {rank} again ({number})"),
@@ -145,7 +150,7 @@ impl Names {
             match self.role(process) {
                 Role::Rank(rank) => ranks.push(rank),
                 Role::Guest(slot) => guests.push(slot),
-                Role::Again(_) => again.push(self.short(process)),
+                Role::Again(_) | Role::Started(_) => again.push(self.short(process)),
             }
         }
         let part = |word: &str, numbers: &[u32]| match numbers {
@@ -221,13 +226,16 @@ mod tests {
         let records = [record(1, None), record(2, None), again(1), again(3)];
         let mut names = of(3);
         for (slot, record) in (0..).zip(&records) {
-            names.add(at(1, slot), Role::of(slot, record, (slot < 3).then_some(slot)), 9);
+            names.add(at(1, slot), Role::of(slot, record, (slot < 3).then_some(slot), 3), 9);
         }
         let each = [0, 1, 2, 3, 4].map(|slot| names.one(at(1, slot)));
         assert_eq!(each, ["rank 0", "guest 1", "rank 7 again", "rank 7 again (3)", "guest 4"]);
         assert_eq!(names.many(&here(&[0, 1, 2, 4])), "rank 0 and rank 7 again and guests 1 4");
         let returned = SlotRecord { returns: 1, ..record(2, None) };
-        assert_eq!(Role::of(1, &returned, Some(1)), Role::Rank(1));
+        assert_eq!(Role::of(1, &returned, Some(1), 3), Role::Rank(1));
+        let started = record(1, Some(Replaced { rank: 4, number: 0 }));
+        names.add(at(1, 5), Role::of(5, &started, None, 3), 9);
+        assert_eq!(names.many(&here(&[0, 5])), "rank 0 and started 1");
     }
 
     #[test]

@@ -166,7 +166,8 @@ impl Picture {
             members.sort_by_key(|member| match member.role {
                 Role::Rank(rank) => (0, rank, 0, member.process),
                 Role::Again(of) => (1, of.rank, of.number, member.process),
-                Role::Guest(_) => (2, 0, 0, member.process),
+                Role::Started(number) => (2, number, 0, member.process),
+                Role::Guest(_) => (3, 0, 0, member.process),
             });
             boards.insert(BoardPlace::WORLD, Rc::new(world(&members)));
             for member in members.iter().filter(|member| !member.group.is_empty()) {

@@ -31,8 +31,8 @@ pub struct Export {
 /// The identity of a process, as its environment states it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity<'a> {
-    /// Its rank in the job.
-    pub rank: u32,
+    /// Its rank in the job; `None` if it is started while the job runs.
+    pub rank: Option<u32>,
     /// The number of processes of the job.
     pub processes: u32,
     /// Its slot, which is its number among the processes of this host.
@@ -137,7 +137,7 @@ impl Environment {
     /// The environment of one process, each variable as `NAME=value`. Only the number of the segment's descriptor is
     /// missing, which the guardian adds.
     pub fn of_process(&self, identity: Identity<'_>) -> Vec<CString> {
-        let mut own: Vec<(&str, String)> = own_variables(identity).into();
+        let mut own = own_variables(identity);
         if let Some(Node { number, first }) = identity.node {
             own.push(("NODE_RANK", number.to_string()));
             if self.get("MASTER_ADDR").is_none() {
@@ -154,7 +154,8 @@ impl Environment {
             .collect()
     }
 
-    fn set(&mut self, name: &OsStr, value: &OsStr) {
+    /// Sets a variable.
+    pub fn set(&mut self, name: &OsStr, value: &OsStr) {
         match self.variables.iter_mut().find(|(own, _)| own == name) {
             Some((_, old)) => value.clone_into(old),
             None => self.variables.push((name.to_owned(), value.to_owned())),
@@ -175,14 +176,18 @@ impl Export {
     }
 }
 
-/// The variables that tell a process its identity, under every name that programs look for.
-fn own_variables(identity: Identity<'_>) -> [(&'static str, String); 18] {
-    let (rank, size) = (identity.rank.to_string(), identity.processes.to_string());
-    let (slot, local_size) = (identity.slot.to_string(), identity.local_processes.to_string());
-    [
+/// The variables that tell a process its identity, under every name that programs look for. Without a rank it has only
+/// its slot.
+fn own_variables(identity: Identity<'_>) -> Vec<(&'static str, String)> {
+    let slot = identity.slot.to_string();
+    let mut own = vec![
         ("LANDECK_SLOT", slot.clone()),
         ("LANDECK_JOB", identity.job.to_owned()),
         (standard_output::VARIABLE, identity.stdout.unwrap_or_default().to_owned()),
+    ];
+    let Some(rank) = identity.rank.map(|rank| rank.to_string()) else { return own };
+    let (size, local_size) = (identity.processes.to_string(), identity.local_processes.to_string());
+    own.extend([
         ("RANK", rank.clone()),
         ("WORLD_SIZE", size.clone()),
         ("LOCAL_RANK", slot.clone()),
@@ -198,7 +203,8 @@ fn own_variables(identity: Identity<'_>) -> [(&'static str, String); 18] {
         ("PMI_LOCAL_SIZE", local_size.clone()),
         ("MPI_LOCALRANKID", slot),
         ("MPI_LOCALNRANKS", local_size),
-    ]
+    ]);
+    own
 }
 
 /// The value of a variable of this process, if it is set. Bytes that are no text are replaced, so the value is refused
@@ -279,7 +285,7 @@ mod tests {
 
     fn of_rank_2(environment: &Environment) -> Vec<String> {
         let identity = Identity {
-            rank: 2,
+            rank: Some(2),
             processes: 4,
             slot: 2,
             local_processes: 4,
@@ -332,7 +338,7 @@ mod tests {
         let own = [("TMPDIR", "/b"), ("HOME", "/other"), ("DISPLAY", ":3"), ("XDG_SEAT", "s")];
         let own = own.iter().map(|(name, value)| ((*name).into(), (*value).into()));
         let identity = Identity {
-            rank: 5,
+            rank: Some(5),
             processes: 8,
             slot: 1,
             local_processes: 4,

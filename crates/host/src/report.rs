@@ -15,10 +15,12 @@ use crate::signals;
 /// A process of a job, as reports name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Who<'a> {
-    /// Its rank.
+    /// Its rank. Numbers behind the ranks are those of processes that were started while the job ran.
     pub rank: u32,
-    /// The number of processes of the job.
+    /// The number of ranks of the job.
     pub processes: u32,
+    /// Its program, if it was started while the job ran.
+    pub program: Option<&'a str>,
     /// Its PID.
     pub pid: u32,
     /// The host it ran on.
@@ -114,7 +116,8 @@ impl ProcessFailure {
         }
     }
 
-    fn sentence(self) -> String {
+    /// The failure as the rest of a sentence about a process.
+    pub fn sentence(self) -> String {
         match self {
             ProcessFailure::Code(code) => format!("ended with exit code {code}"),
             ProcessFailure::Signal(signal) => {
@@ -142,11 +145,13 @@ impl ProcessFailure {
 impl FailureReport<'_> {
     /// The report, as lines.
     pub fn text(&self) -> String {
-        let Who { rank, processes, pid, host } = self.who;
+        let Who { rank, processes, program, pid, host } = self.who;
         let (failure, after) = (self.failure.sentence(), duration(self.after));
-        let mut text = format!(
-            "rank {rank} of {processes} (pid {pid}, host {host}) {failure} after {after}.\n"
-        );
+        let name = match rank.checked_sub(processes) {
+            None => format!("rank {rank} of {processes}"),
+            Some(number) => format!("started process {number}, {}", program.unwrap_or_default()),
+        };
+        let mut text = format!("{name} (pid {pid}, host {host}) {failure} after {after}.\n");
         if let Some(waiting) = self.waiting {
             text += &format!("  It was in: {waiting}.\n");
         }
@@ -394,7 +399,7 @@ pub fn thousands(number: u64) -> String {
 mod tests {
     use super::*;
 
-    const WHO: Who<'_> = Who { rank: 2, processes: 4, pid: 4711, host: "a" };
+    const WHO: Who<'_> = Who { rank: 2, processes: 4, program: None, pid: 4711, host: "a" };
 
     fn receive() -> WaitRecord {
         WaitRecord {

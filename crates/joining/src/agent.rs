@@ -12,9 +12,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use landeck_memory::{JobState, Segment};
-use landeck_protocols::door::{self, Door, Visitor};
+use landeck_protocols::door::{self, Door, StartAnswer, StartWish, Visitor};
 use landeck_protocols::membership::{
-    Input, LastPresence, Membership, MembershipPlan, Output, Record, State,
+    Input, LastPresence, Membership, MembershipPlan, Output, Record, Refusal, State,
 };
 use landeck_protocols::restarts::Restart;
 use landeck_wire::{ProcessId, Slot};
@@ -33,7 +33,7 @@ mod vacancy;
 mod visits;
 
 /// A thing that the driver of an agent is to do to processes, in the order given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Ask the process of this slot to end.
     Terminate(u32),
@@ -41,15 +41,31 @@ pub enum Effect {
     Kill(u32),
     /// The process that has just failed will be started again.
     WillRestart(Restart),
-    /// Start the process of a rank again.
+    /// Start the process of a rank again, or one that was added.
     Start {
         /// In this slot.
         slot: u32,
-        /// The rank that it had at first.
+        /// The rank that it had at first, or its number.
         rank: u32,
-        /// Which new start it is.
+        /// Which new start it is; 0 if it was added.
         number: u32,
     },
+    /// There is no slot for a process that was to be added.
+    NotAdded {
+        /// Its number.
+        rank: u32,
+        /// The reason.
+        why: Refusal,
+    },
+    /// A process wants to have another one started. [`Agent::answer_start`] answers, once.
+    StartAsked {
+        /// The number of the question.
+        request: u64,
+        /// The wish.
+        wish: Box<StartWish>,
+    },
+    /// The process of this slot has said that it takes part.
+    Joined(u32),
     /// This guest has ended the job.
     GuestAborted(u32),
     /// A process that joined below the one that was started has ended. The membership does not know of it yet.
@@ -190,6 +206,19 @@ impl Agent {
         std::mem::take(&mut self.effects)
     }
 
+    /// Answers a process that wanted to have another one started. It may have gone.
+    pub fn answer_start(&mut self, request: u64, answer: &StartAnswer) {
+        self.tell_door(door::Input::Started { visitor: Visitor(request), answer });
+    }
+
+    /// Whether a slot is not given away only because other processes may need what is in it. They look at that when the
+    /// membership is announced again, which this does if asked.
+    pub fn is_slot_coming(&mut self, announces: bool) -> bool {
+        let is_coming = self.membership.keeps_any();
+        self.unannounced |= is_coming && announces;
+        is_coming
+    }
+
     /// Waits until something happens or the timeout passes. Returns the tokens of the driver's descriptors that are
     /// ready; the joining socket has been served.
     ///
@@ -255,6 +284,7 @@ impl Agent {
                 Output::Start { slot, rank, number } => {
                     self.effects.push(Effect::Start { slot: slot.0, rank, number });
                 }
+                Output::NotAdded { rank, why } => self.effects.push(Effect::NotAdded { rank, why }),
                 Output::GuestAborted { slot } => self.effects.push(Effect::GuestAborted(slot.0)),
                 Output::Over => self.effects.push(Effect::Over),
             }
@@ -466,6 +496,7 @@ mod tests {
             host: host(segment),
             processes: 1,
             guests: GUESTS,
+            keeps_ranks: false,
             on_failure: OnFailure::Notify,
             grace: Duration::ZERO,
         }

@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use landeck_host::process;
 use landeck_memory::Segment;
+use landeck_protocols::door::{StartAnswer, StartRefusal};
 use landeck_protocols::membership::{Input, MembershipPlan, OnFailure};
 use landeck_wire::{SegmentId, Slot};
 use rustix::event::epoll::EventFlags;
 use rustix::event::{EventfdFlags, eventfd};
 
-use crate::agent::{Agent, presence_of};
+use crate::agent::{Agent, Effect, presence_of};
 
 /// An agent that runs in a thread of this process. Dropping this ends the agent, and with it the job for the other
 /// processes.
@@ -54,6 +55,7 @@ pub fn serve_in_thread(
         host: SegmentId(segment.plan().host),
         processes: segment.plan().processes,
         guests: segment.plan().guests,
+        keeps_ranks: false,
         // The launcher that started the processes ends them, not the agent.
         on_failure: OnFailure::Notify,
         grace: Duration::ZERO,
@@ -137,8 +139,12 @@ fn serve(mut agent: Agent, orders: &OwnedFd, own_slot: u32) {
         if ready.contains(&LAUNCHER) {
             agent.tell(Input::Kill);
         }
-        // This agent does not end processes.
-        agent.take_effects();
+        // This agent neither ends processes nor starts any.
+        for effect in agent.take_effects() {
+            if let Effect::StartAsked { request, .. } = effect {
+                agent.answer_start(request, &StartAnswer::Refused(StartRefusal::NoLauncher));
+            }
+        }
         agent.write_end();
     }
     agent.tell(Input::Kill);

@@ -480,11 +480,12 @@ fn inherited_segment() -> Result<Option<OwnedFd>, AttachError> {
 fn in_slot(segment: Segment, slot: u32, origin: Origin) -> Result<Attachment, AttachError> {
     let processes = segment.plan().processes;
     let restart = restarted()?;
-    let slots = if restart.is_some() { segment.plan().slots() } else { processes };
+    let record = segment.slot_record(slot);
+    let is_later = restart.is_some() || record.is_added();
+    let slots = if is_later { segment.plan().slots() } else { processes };
     if slot >= slots {
         return Err(AttachError::NoSuchSlot { slot, processes: slots });
     }
-    let record = segment.slot_record(slot);
     if !matches!(record.state, SlotState::Reserved | SlotState::Alive | SlotState::Left) {
         return Err(AttachError::NotExpected { slot, state: record.state });
     }
@@ -497,6 +498,10 @@ fn in_slot(segment: Segment, slot: u32, origin: Origin) -> Result<Attachment, At
     let process =
         ProcessId { segment: SegmentId(segment.plan().host), slot: Slot(slot), incarnation };
     let watched_by = if record.pid == std::process::id() { None } else { be_watched(process) };
+    if record.is_added() {
+        // Whoever has started it waits for that. Without it, that wait ends at its limit.
+        let _ = socket::say_presence(process, START_TIME);
+    }
     Ok(Attachment {
         segment,
         slot,

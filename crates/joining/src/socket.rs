@@ -11,8 +11,12 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use landeck_memory::{GateError, passing};
-use landeck_protocols::door::{Answer, Name, ObjectAnswer, ObjectQuestion, Question, Reply};
-pub use landeck_protocols::door::{NAME_BYTES_MAX, NameError, Published, Verdict};
+use landeck_protocols::door::{
+    Answer, Name, ObjectAnswer, ObjectQuestion, Question, Reply, StartAnswer, WISH_BYTES_MAX,
+};
+pub use landeck_protocols::door::{
+    NAME_BYTES_MAX, NameError, Published, StartRefusal, StartWish, Verdict,
+};
 use landeck_wire::{ControlMessage, ProcessId, SegmentId, Slot};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
@@ -144,6 +148,17 @@ pub enum PublishError {
         /// The reason.
         verdict: Verdict,
     },
+}
+
+/// The reason why a process was not started in a running job, or has not joined it.
+#[derive(Debug, thiserror::Error)]
+pub enum StartOnError {
+    /// The agent could not be reached.
+    #[error(transparent)]
+    Exchange(#[from] ExchangeError),
+    /// The launcher or the agent refused.
+    #[error(transparent)]
+    Refused(#[from] StartRefusal),
 }
 
 /// Joins the job of a host as a guest.
@@ -308,6 +323,28 @@ pub fn unpublish(process: ProcessId, name: &str, timeout: Duration) -> Result<()
     }
 }
 
+/// Has the launcher of the asking process's job start a process, and waits until it has joined. `timeout` is the time
+/// for the answer; the wish says how long joining may take.
+///
+/// # Errors
+/// [`StartOnError`].
+pub fn start(wish: StartWish, timeout: Duration) -> Result<(ProcessId, u32), StartOnError> {
+    let address = Address::of_job(wish.asker.segment);
+    let question = Question::Start(Box::new(wish));
+    let length = question.encode().len();
+    if length > WISH_BYTES_MAX {
+        return Err(StartRefusal::TooLong(length).into());
+    }
+    match reply_as(own_uid(), &address, &question, timeout)? {
+        (Reply::Start(StartAnswer::Joined { process, pid }), ..) => Ok((process, pid)),
+        (Reply::Start(StartAnswer::Refused(refusal)), ..) => Err(refusal.into()),
+        (Reply::Plain(Answer { verdict: Verdict::TooMany, .. }), ..) => {
+            Err(StartRefusal::TooMany.into())
+        }
+        _ => Err(ExchangeError::garbled(&address).into()),
+    }
+}
+
 /// Sends an answer, with a descriptor if there is one. The socket never blocks; an answer that does not fit means a
 /// peer that asks without reading.
 pub(crate) fn send_answer(
@@ -367,7 +404,7 @@ fn exchange_as(
 ) -> Result<Exchanged, ExchangeError> {
     match reply_as(trusted_uid, address, question, timeout)? {
         (Reply::Plain(answer), passed, connection) => Ok(Exchanged { answer, passed, connection }),
-        (Reply::Object(_), ..) => Err(ExchangeError::garbled(address)),
+        (Reply::Object(_) | Reply::Start(_), ..) => Err(ExchangeError::garbled(address)),
     }
 }
 
@@ -379,7 +416,7 @@ pub(crate) fn exchange_about(
 ) -> Result<(ObjectAnswer, Option<OwnedFd>), ExchangeError> {
     match reply_as(own_uid(), address, &Question::Object(question.clone()), timeout)? {
         (Reply::Object(answer), passed, _) => Ok((answer, passed)),
-        (Reply::Plain(_), ..) => Err(ExchangeError::garbled(address)),
+        (Reply::Plain(_) | Reply::Start(_), ..) => Err(ExchangeError::garbled(address)),
     }
 }
 

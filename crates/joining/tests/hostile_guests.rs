@@ -12,9 +12,9 @@ use landeck_joining::agent_thread::{AgentThread, serve_in_thread};
 use landeck_joining::objects::{self, Name, ObjectKind};
 use landeck_joining::socket;
 use landeck_memory::{Segment, SegmentPlan, SlotState};
-use landeck_protocols::door::{ObjectQuestion, ObjectRequest, Question};
+use landeck_protocols::door::{ObjectQuestion, ObjectRequest, Question, StartWish};
 use landeck_testing::{Random, Watchdog, seed};
-use landeck_wire::{ControlMessage, Incarnation, ProcessId, SegmentId, Slot};
+use landeck_wire::{ControlMessage, HostNumber, Incarnation, ProcessId, SegmentId, Slot};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
@@ -25,7 +25,7 @@ use rustix::net::{
 const PATIENCE: Duration = Duration::from_secs(100);
 const LIMIT: Duration = Duration::from_secs(400);
 const GUESTS: u32 = 4;
-/// The longest message sent; questions have at most 144 bytes.
+/// The longest message sent; all questions but those for a start have at most 144 bytes.
 const BYTES_MAX: u64 = 300;
 
 /// A job of one with an agent in this process.
@@ -112,10 +112,20 @@ fn garbage(random: &mut Random, host: SegmentId) -> Vec<u8> {
 }
 
 /// Questions about the job and its names, by a process that lives, has ended or was never there.
-fn questions(slot: u64, host: SegmentId) -> [Question; 7] {
+fn questions(slot: u64, host: SegmentId) -> [Question; 8] {
     let process = ProcessId { segment: host, slot: Slot(slot as u32), incarnation: Incarnation(1) };
     let name = Name::new(format!("of a hostile one {}", std::process::id())).unwrap();
+    let start = StartWish {
+        asker: process,
+        host: HostNumber::NONE,
+        program: b"/bin/true".to_vec(),
+        arguments: vec![vec![b'x'; 40]; 3],
+        variables: vec![(b"A".to_vec(), b"B".to_vec())],
+        directory: None,
+        join_ms: u64::MAX,
+    };
     [
+        Question::Start(Box::new(start)),
         Question::Join { wanted: Some(process.slot) },
         Question::Publish { process, context: 1, name: name.clone() },
         Question::Unpublish { process, name },

@@ -136,6 +136,10 @@ impl EventTranslator {
             Event::Stopped { slot } => Happened::Stopped { rank: self.rank_of(slot)? },
             Event::Continued { slot } => Happened::Continued { rank: self.rank_of(slot)? },
             Event::GuestAborted { pid, code, at } => Happened::GuestAborted { pid, code, at },
+            // The part answers them itself.
+            Event::StartAsked { .. } | Event::NotAdded { .. } | Event::Joined { .. } => {
+                return None;
+            }
             Event::AllEnded => Happened::AllEnded,
             Event::GuardianGone => Happened::GuardianGone,
         })
@@ -157,9 +161,11 @@ impl EventTranslator {
         }
     }
 
-    /// Records that this slot has the process that was first started as this one of the host's processes.
+    /// Records that this slot has the process that was first started as this one of the host's processes, or that was
+    /// added with this number.
     fn take_slot(&mut self, slot: u32, first: u32) -> u32 {
-        let rank = self.rank_of_peer(first);
+        let is_added = first >= self.segment.plan().processes;
+        let rank = if is_added { first } else { self.rank_of_peer(first) };
         self.ranks.insert(slot, rank);
         rank
     }

@@ -13,12 +13,14 @@ use std::time::{Duration, Instant};
 use landeck_host::budget::make_room_for_descriptors;
 use landeck_host::detached::{self, Side};
 use landeck_host::placement::CpuPlacement;
+use landeck_host::report::ProcessFailure;
 use landeck_host::say::{complain, say};
 use landeck_host::signals::{self, CaughtSignal, CaughtSignals, Reaction, SignalConduct};
 use landeck_host::start_signals;
 use landeck_hostfile::{HostRequest, RankPlace};
 use landeck_joining::address::{Address, is_listened_to};
 use landeck_memory::JobName;
+use landeck_protocols::door::{StartAnswer, StartRefusal, StartWish};
 use landeck_protocols::hosts::BookingWish;
 use landeck_wire::{HostNumber, JobId, SegmentId};
 use rustix::event::epoll::EventFlags;
@@ -40,6 +42,7 @@ use crate::request::{
     Explanation, LAUNCHER_FAILED, Launch, LaunchError, MachineWish, ServeGroups, TIMED_OUT, system,
 };
 use crate::spec::{HostSpec, JobSpec, RankSpec};
+use crate::starts::{self, Answered, Starts};
 use crate::watch::Watch;
 
 /// The names of watched descriptors, below those of parts.
@@ -49,8 +52,10 @@ const SINKS: u64 = 1 << 32;
 
 /// How long hosts have to say where their processes are.
 const PLACES_TIME: Duration = Duration::from_secs(5);
+/// The longest time that the joining of a started process is waited for.
+const JOIN_TIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// The output streams of a process, by their numbers.
-const STREAMS: [Stream; 2] = [Stream::Output, Stream::Error];
+const STREAMS: [Stream; 2] = Stream::ALL;
 
 impl Launch {
     /// Starts the job, runs it to its end and returns its exit code. That is the code of the process that failed first
@@ -320,6 +325,8 @@ struct Job<'a> {
     /// When the job is ended, if it has not ended by itself.
     deadline: Option<Instant>,
     question: Option<Question>,
+    /// The processes that are started while the job runs.
+    starts: Starts,
     refused: Option<LaunchError>,
     /// The cause of the launch's end before any process was started.
     told: Option<Told>,
@@ -359,6 +366,7 @@ impl<'a> Job<'a> {
             began,
             deadline: launch.timeout.and_then(|timeout| began.checked_add(timeout)),
             question: None,
+            starts: Starts::new(0, 0, false),
             refused: None,
             told: None,
             said_broken: [false; 2],
@@ -477,7 +485,8 @@ impl<'a> Job<'a> {
             return Err(LaunchError::ArbiterEnded);
         }
         for rank in 0..spec.processes() {
-            self.add_sources(&spec, rank)?;
+            let host = &spec.hosts[usize::from(spec.ranks[rank as usize].host)].name;
+            self.add_sources(rank, spec.processes(), host)?;
         }
         let readers = |place: usize| spec.ranks_on(place).iter().any(|&rank| spec.gets_input(rank));
         let host = |(place, host): (usize, &HostSpec)| HostState {
@@ -488,6 +497,9 @@ impl<'a> Job<'a> {
             has_block: false,
         };
         self.hosts = spec.hosts.iter().enumerate().map(host).collect();
+        let streams = if spec.is_merged { 1 } else { 2 };
+        let gives_again = self.launch.output_directory.is_none();
+        self.starts = Starts::new(spec.processes(), streams, gives_again);
         let names = spec.hosts.iter().map(|host| host.name.clone()).collect();
         let host_of = spec.ranks.iter().map(|rank| usize::from(rank.host)).collect();
         let record = Record::new(self.launch, self.programs, names, host_of);
@@ -496,11 +508,15 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    fn add_sources(&mut self, spec: &JobSpec, rank: u32) -> Result<(), LaunchError> {
-        let (process, processes) = (rank as usize, spec.processes());
-        let name = &spec.hosts[usize::from(spec.ranks[process].host)].name;
-        let tag = self.launch.tag.text(rank, processes, name);
+    /// Adds the output of a process, which is the next one of its number if that is known.
+    fn add_sources(&mut self, rank: u32, processes: u32, host: &str) -> Result<(), LaunchError> {
+        let process = rank as usize;
+        let tag = self.launch.tag.text(rank, processes, host);
         for stream in STREAMS {
+            if let Some(&source) = self.sources.get(&(rank, stream)) {
+                self.output.renew(source, tag.clone());
+                continue;
+            }
             let source = match &self.launch.output_directory {
                 Some(directory) => {
                     let (name, file) = open_output_file(directory, rank, processes, stream)?;
@@ -527,11 +543,26 @@ impl<'a> Job<'a> {
                 if let Some(&source) = self.sources.get(&(rank, stream)) {
                     self.output.finish(source);
                 }
+                self.starts.stream_ended(rank);
             }
             PartEvent::InputTaken => self.hosts[place].has_block = false,
             PartEvent::InputUnread => {
                 self.hosts[place].reads = false;
                 self.hosts[place].has_block = false;
+            }
+            PartEvent::StartAsked { request, rank, wish } => {
+                self.take_wish(place, request, rank, wish);
+            }
+            PartEvent::NotAdded { rank, refusal } => {
+                let answered = self.starts.refused(rank, refusal);
+                self.answer_starts(answered);
+                if let Some(record) = &mut self.record {
+                    record.take_not_added(rank);
+                }
+            }
+            PartEvent::Joined { rank, process, pid } => {
+                let answered = self.starts.joined(rank, process, pid);
+                self.answer_starts(answered);
             }
             PartEvent::Places(places) => self.take_places(place, places),
             PartEvent::Said(text) => self.output.say(&text),
@@ -545,6 +576,20 @@ impl<'a> Job<'a> {
         {
             self.refuse(error);
         }
+        let answered = match &happened {
+            Happened::Started { rank, pid, .. } => {
+                self.starts.started(*rank, *pid);
+                None
+            }
+            Happened::NotStarted { rank, error, again: None } => {
+                self.starts.refused(*rank, StartRefusal::System(error.to_string()))
+            }
+            Happened::Ended { rank, failure, .. } => {
+                self.starts.ended(*rank, end_in_words(*failure))
+            }
+            _ => None,
+        };
+        self.answer_starts(answered);
         if let Some(record) = &mut self.record {
             record.take(place, happened, &mut self.output);
         }
@@ -574,6 +619,58 @@ impl<'a> Job<'a> {
         detached::is_ready(&text, Some(file.as_fd())).map_err(system("leave its terminal"))
     }
 
+    /// Has a process started that a process of a host wants.
+    fn take_wish(&mut self, asker: usize, request: u64, rank: Option<u32>, wish: Box<StartWish>) {
+        let patience = Duration::from_millis(wish.join_ms).min(JOIN_TIME_MAX);
+        let until = Instant::now() + starts::START_TIME;
+        let question = starts::Question { host: asker, request, patience, until };
+        match self.host_of_wish(asker, &wish) {
+            Ok(place) => self.start_process(place, question, rank, wish),
+            Err(refusal) => self.answer_starts([(question, StartAnswer::refused(refusal))]),
+        }
+    }
+
+    /// The place of the host where a process is wanted.
+    fn host_of_wish(&self, asker: usize, wish: &StartWish) -> Result<usize, StartRefusal> {
+        // A job on one host does not know its number.
+        let own = Some(asker).filter(|_| wish.host == HostNumber::NONE);
+        let place = own.or_else(|| self.hosts.iter().position(|host| host.number == wish.host));
+        let place = place.ok_or_else(|| StartRefusal::NoSuchHost(wish.host.0.to_string()))?;
+        let name = || self.record.as_ref().map_or("", |record| record.host(place)).to_owned();
+        match self.hosts[place].is_over {
+            true => Err(StartRefusal::HostLost(name())),
+            false => Ok(place),
+        }
+    }
+
+    fn start_process(
+        &mut self,
+        place: usize,
+        question: starts::Question,
+        asker: Option<u32>,
+        wish: Box<StartWish>,
+    ) {
+        let Some(record) = &mut self.record else { return };
+        let (ranks, host) = (record.ranks(), record.host(place).to_owned());
+        let rank = self.starts.begin(place, question);
+        record.add(rank, place, &wish.program);
+        self.output.add_process(rank as usize);
+        if let Err(error) = self.add_sources(rank, ranks, &host) {
+            let answered = self.starts.refused(rank, StartRefusal::System(error.to_string()));
+            return self.answer_starts(answered);
+        }
+        let like = asker.filter(|&rank| rank < ranks).unwrap_or(0);
+        let host = Some(self.hosts[place].number);
+        self.command(host, PartCommand::Start { rank, like, wish });
+    }
+
+    fn answer_starts(&mut self, answered: impl IntoIterator<Item = Answered>) {
+        for (starts::Question { host, request, .. }, answer) in answered {
+            let host = Some(self.hosts[host].number);
+            self.command(host, PartCommand::AnswerStart { request, answer });
+        }
+    }
+
     /// Starts the thread that serves groups, if there is to be one: a launcher that has started a process lets guests
     /// join as well. The thread ends with the launcher at the latest.
     fn serve_groups(&mut self) -> Result<(), LaunchError> {
@@ -599,6 +696,9 @@ impl<'a> Job<'a> {
         }
         if let Some(record) = &mut self.record {
             record.take_lost_host(place, &why, &mut self.output);
+            let lost = StartRefusal::HostLost(record.host(place).to_owned());
+            let answered = self.starts.lose(place, &lost);
+            self.answer_starts(answered);
         }
         self.end_host(place);
     }
@@ -607,6 +707,8 @@ impl<'a> Job<'a> {
     fn end_host(&mut self, place: usize) {
         self.hosts[place].is_over = true;
         self.hosts[place].has_block = false;
+        let answered = self.starts.lose(place, &StartRefusal::Ending);
+        self.answer_starts(answered);
         let asked = self.question.as_ref().map(|question| question.places[place].is_none());
         if asked == Some(true) {
             self.take_places(place, Vec::new());
@@ -690,6 +792,8 @@ impl<'a> Job<'a> {
 
     fn look_at_clock(&mut self) {
         let now = Instant::now();
+        let overdue = self.starts.overdue(now);
+        self.answer_starts(overdue);
         if self.deadline.is_some_and(|deadline| now >= deadline) {
             self.deadline = None;
             self.ask_for_places();
@@ -788,7 +892,8 @@ impl<'a> Job<'a> {
 
     fn timeout(&self) -> Option<Duration> {
         let question = self.question.as_ref().map(|question| question.until);
-        let until = [self.output.part_due(), self.deadline, question].into_iter().flatten().min();
+        let due = [self.output.part_due(), self.deadline, question, self.starts.next_due()];
+        let until = due.into_iter().flatten().min();
         until.map(|until| until.saturating_duration_since(Instant::now()))
     }
 
@@ -813,6 +918,11 @@ impl<'a> Job<'a> {
             }
         }
     }
+}
+
+/// The end of a process that had not joined, in words.
+fn end_in_words(failure: Option<ProcessFailure>) -> String {
+    failure.map_or_else(|| "ended with exit code 0".to_owned(), ProcessFailure::sentence)
 }
 
 /// The output of a job: in the launcher's own streams, or in the file of a detached one.

@@ -24,5 +24,6 @@ pub mod remote_start;
 pub mod request;
 pub mod spec;
 pub mod stacks;
+mod starts;
 mod terminal;
 mod watch;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ipnet::IpNet;
+use landeck_protocols::door::{StartAnswer, StartRefusal, StartWish};
 use landeck_wire::word::ProcessEnd;
 use landeck_wire::{HostNumber, ProcessId};
 use serde::{Deserialize, Serialize};
@@ -51,6 +52,31 @@ pub enum PartEvent {
     InputTaken,
     /// No process reads its input any more.
     InputUnread,
+    /// A process of this host wants to have another one started. [`PartCommand::AnswerStart`] answers, once.
+    StartAsked {
+        /// The number of the question.
+        request: u64,
+        /// The rank of the process that asks, or its number if it was started while the job ran; none for a guest.
+        rank: Option<u32>,
+        /// The wish.
+        wish: Box<StartWish>,
+    },
+    /// A process was not started. Its streams end too.
+    NotAdded {
+        /// Its number.
+        rank: u32,
+        /// The reason.
+        refusal: StartRefusal,
+    },
+    /// A process that was started while the job ran has joined.
+    Joined {
+        /// Its number.
+        rank: u32,
+        /// Its identity.
+        process: ProcessId,
+        /// Its PID.
+        pid: u32,
+    },
     /// The answer to [`PartCommand::Places`], for each process that runs.
     Places(Vec<Whereabouts>),
     /// A text for the user.
@@ -104,6 +130,22 @@ pub enum PartCommand {
     },
     /// Close these streams: nobody reads them.
     CloseOutput(Stream),
+    /// Start one more process. Events tell what becomes of it.
+    Start {
+        /// Its number: no rank, and that of no process that lives.
+        rank: u32,
+        /// The rank whose program's environment and directory it gets.
+        like: u32,
+        /// The program.
+        wish: Box<StartWish>,
+    },
+    /// Answer a process that wanted to have another one started.
+    AnswerStart {
+        /// The number of its question.
+        request: u64,
+        /// The answer.
+        answer: StartAnswer,
+    },
     /// Say where the processes are.
     Places {
         /// Whether with their stacks.

@@ -116,6 +116,11 @@ enum SinkKind {
     Terminal,
 }
 
+impl Stream {
+    /// Both, by their numbers.
+    pub(crate) const ALL: [Stream; 2] = [Stream::Output, Stream::Error];
+}
+
 impl JobOutput {
     /// Collects the streams of `processes` processes into `stdout` and `stderr`.
     pub fn new(processes: usize, stdout: OwnedFd, stderr: OwnedFd) -> JobOutput {
@@ -184,6 +189,22 @@ impl JobOutput {
         let (part, line, held_since) = (Vec::new(), Vec::new(), Instant::now());
         self.sources.push(Source { process, sink, tag, part, held_since, line });
         self.sources.len() - 1
+    }
+
+    /// Makes room for a process that is started while the job runs. Lines of several processes may meet from now on.
+    pub(crate) fn add_process(&mut self, process: usize) {
+        if self.recent.len() <= process {
+            self.recent.resize(process + 1, VecDeque::new());
+        }
+        self.recent[process].clear();
+        let own = if self.is_merged { 1 } else { 2 };
+        self.sinks[..own].iter_mut().for_each(|sink| sink.is_shared = true);
+    }
+
+    /// Gives a source that has ended to the next process with its number.
+    pub(crate) fn renew(&mut self, source: usize, tag: String) {
+        self.sources[source].tag = tag;
+        self.sources[source].line.clear();
     }
 
     /// Takes bytes that a source has written: whole lines are passed on, the rest is held.
@@ -437,13 +458,17 @@ impl JobOutput {
 }
 
 impl LineTag {
-    /// The tag before the lines of a process on this host.
+    /// The tag before the lines of a process on this host. Numbers behind the ranks are those of added processes.
     pub(crate) fn text(self, rank: u32, processes: u32, host: &str) -> String {
         let width = digits(processes - 1);
+        let name = match rank.checked_sub(processes) {
+            None => format!("{rank:>width$}"),
+            Some(number) => format!("started {number}"),
+        };
         match self {
             LineTag::None => String::new(),
-            LineTag::Rank => format!("[{rank:>width$}] "),
-            LineTag::Host => format!("[{rank:>width$}@{host}] "),
+            LineTag::Rank => format!("[{name}] "),
+            LineTag::Host => format!("[{name}@{host}] "),
         }
     }
 }

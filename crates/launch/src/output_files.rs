@@ -102,7 +102,8 @@ pub(crate) fn make_directory(path: &Path) -> Result<(), LaunchError> {
         .map_err(|source| LaunchError::OutputDirectory { path: path.to_owned(), source })
 }
 
-/// Opens the file for a stream of a process; returns its name in messages as well.
+/// Opens the file for a stream of a process; returns its name in messages as well. Numbers behind the ranks are those of
+/// processes that are started while the job runs.
 pub(crate) fn open_output_file(
     directory: &Path,
     rank: u32,
@@ -114,7 +115,10 @@ pub(crate) fn open_output_file(
         Stream::Output => "stdout",
         Stream::Error => "stderr",
     };
-    let path = directory.join(format!("rank-{rank:0width$}.{ending}"));
+    let path = directory.join(match rank.checked_sub(processes) {
+        None => format!("rank-{rank:0width$}.{ending}"),
+        Some(number) => format!("started-{number}.{ending}"),
+    });
     let name = path.display().to_string();
     let file = output_file(&path).map_err(|source| LaunchError::OutputFile { path, source })?;
     Ok((name, file.into()))

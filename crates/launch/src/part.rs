@@ -21,9 +21,9 @@ use landeck_host::placement::{CpuPlacement, Reason};
 use landeck_host::process::{Image, Streams};
 use landeck_host::standard_output;
 use landeck_joining::index;
-use landeck_memory::plan::{GUESTS, SLOTS_MAX};
 use landeck_memory::system as clock;
 use landeck_memory::{FarProcess, FarRecord, JobName, Segment, SegmentPlan, SlotRecord, SlotState};
+use landeck_protocols::door::StartRefusal;
 use landeck_wire::word::ProcessEnd;
 use landeck_wire::{HostNumber, Incarnation, ProcessId, SegmentId, Slot};
 use rustix::event::epoll::EventFlags;
@@ -32,7 +32,7 @@ use rustix::io::Errno;
 use crate::events::EventTranslator;
 use crate::guardian::server::GuardianServer;
 use crate::guardian::{
-    self, Command, Event, Guardian, GuardianError, GuardianOrder, OnFailure, Start,
+    self, Command, Event, Guardian, GuardianError, GuardianOrder, Refusal, Start,
 };
 use crate::input::Readers;
 use crate::messages::{LISTED_MAX, PartCommand, PartEvent, PartRefusal, WINDOW_BYTES, Whereabouts};
@@ -45,6 +45,8 @@ use crate::request::{LaunchError, system};
 use crate::spec::JobSpec;
 use crate::stacks;
 use crate::terminal;
+
+mod adding;
 
 /// The tokens of a part's descriptors.
 const GUARDIAN: u32 = 0;
@@ -290,9 +292,11 @@ impl HostPart {
         self.translator.segment()
     }
 
-    /// The processes on other hosts, in the order of the far records.
+    /// The processes on other hosts, in the order of the far records: the ranks, then those that guests there will be.
     pub fn far(&self) -> Vec<ProcessId> {
-        self.spec.ranks_elsewhere(self.place).map(|rank| self.spec.process_of(rank)).collect()
+        let ranks = self.spec.ranks_elsewhere(self.place).map(|rank| self.spec.process_of(rank));
+        let guests = self.spec.guests_elsewhere(self.place).into_iter().map(|(_, guest)| guest);
+        ranks.chain(guests).collect()
     }
 
     /// Whether nothing more will come from this part.
@@ -342,6 +346,10 @@ impl HostPart {
                 *credit = credit.saturating_add(bytes);
             }
             PartCommand::CloseOutput(stream) => self.close_output(stream),
+            PartCommand::Start { rank, like, wish } => self.add_process(rank, like, &wish),
+            PartCommand::AnswerStart { request, answer } => {
+                self.tell_guardian(Command::AnswerStart { request, answer });
+            }
             PartCommand::Places { stacks } => self.say_places(stacks),
         }
     }
@@ -434,7 +442,7 @@ impl HostPart {
             let opened = self.open_streams(rank, &nothing).map_err(&fail)?;
             let stdout_name = standard_output::name_of(&opened[1]);
             let identity = Identity {
-                rank,
+                rank: Some(rank),
                 processes: self.spec.processes(),
                 slot,
                 local_processes: self.ranks.len() as u32,
@@ -458,12 +466,18 @@ impl HostPart {
             Some(input) => input.try_clone()?,
             None => self.readers.add()?,
         };
+        let [stdout, stderr] = self.open_outputs(rank)?;
+        Ok([stdin, stdout, stderr])
+    }
+
+    /// Opens both output streams of a process, which are one if they go to one place.
+    fn open_outputs(&mut self, rank: u32) -> io::Result<[OwnedFd; 2]> {
         let stdout = self.add_source(rank, Stream::Output)?;
         let stderr = match self.spec.is_merged {
             true => stdout.try_clone()?,
             false => self.add_source(rank, Stream::Error)?,
         };
-        Ok([stdin, stdout, stderr])
+        Ok([stdout, stderr])
     }
 
     /// Opens an output stream of a process, a terminal or a pipe, and keeps its reading end.
@@ -473,8 +487,15 @@ impl HostPart {
             None => pipe()?,
         };
         rustix::io::ioctl_fionbio(&reader, true)?;
-        self.first_sources.entry(rank).or_insert(self.sources.len());
-        self.sources.push(Source { rank, stream, pipe: Some(reader) });
+        let first = *self.first_sources.entry(rank).or_insert(self.sources.len());
+        let source = Source { rank, stream, pipe: Some(reader) };
+        // An added process takes the places of the one that had its number before.
+        let mut before = self.sources[first..].iter_mut().take_while(|it| it.rank == rank);
+        match before.find(|it| it.stream == stream) {
+            Some(before) => *before = source,
+            None => self.sources.push(source),
+        }
+        self.streams_watched = None;
         Ok(writer)
     }
 
@@ -545,6 +566,18 @@ impl HostPart {
             Event::Stopped { slot } => drop(self.stopped.insert(slot)),
             Event::Continued { slot } => drop(self.stopped.remove(&slot)),
             Event::GuestAborted { .. } => {}
+            Event::StartAsked { request, wish } => {
+                let rank = self.translator.rank_of(wish.asker.slot.0);
+                return self.events.push_back(PartEvent::StartAsked { request, rank, wish });
+            }
+            Event::NotAdded { rank, why } => {
+                let refusal = match why {
+                    Refusal::Ending => StartRefusal::Ending,
+                    Refusal::Full | Refusal::NoSuchSlot | Refusal::Taken => StartRefusal::NoSlot,
+                };
+                return self.events.push_back(PartEvent::NotAdded { rank, refusal });
+            }
+            Event::Joined { slot } => self.tell_joined(slot),
             Event::AllEnded => self.all_ended = true,
             Event::GuardianGone => {
                 self.all_ended = true;
@@ -769,9 +802,9 @@ fn segment_plan(spec: &JobSpec, place: usize, ranks: &[u32]) -> SegmentPlan {
     SegmentPlan {
         job: spec.job.0,
         ranks: spec.processes(),
-        guests: slots_for_more(usual.processes, spec.on_failure),
+        guests: spec.guests(),
         // The rest is for processes of other jobs.
-        far: usual.far + elsewhere,
+        far: usual.far + elsewhere + (spec.hosts.len() as u32 - 1) * spec.guests(),
         hosts: usual.hosts.max(last_host + 1),
         cpus: landeck_memory::processors::usable(),
         settings: spec.settings(),
@@ -780,16 +813,6 @@ fn segment_plan(spec: &JobSpec, place: usize, ranks: &[u32]) -> SegmentPlan {
         serves_groups: spec.serves_groups,
         ..usual
     }
-}
-
-/// The number of slots beyond those of the ranks: for guests, and for restarted processes, each of which leaves its
-/// first slot to its predecessor.
-fn slots_for_more(processes: u32, on_failure: OnFailure) -> u32 {
-    let again = match on_failure {
-        OnFailure::Restart { .. } => processes,
-        OnFailure::Abort | OnFailure::Notify => 0,
-    };
-    (GUESTS + again).min(SLOTS_MAX.saturating_sub(processes))
 }
 
 /// The image of a process of a program.
@@ -836,6 +859,13 @@ fn write_tables(segment: &Segment, spec: &JobSpec, place: usize, ranks: &[u32]) 
         segment.set_far_record(far, record);
         segment.set_peer_of_rank(rank, segment.plan().slots() + far);
     }
+    let ranks_elsewhere = spec.processes() - ranks.len() as u32;
+    for (far, (number, guest)) in (ranks_elsewhere..).zip(spec.guests_elsewhere(place)) {
+        let process = FarProcess { host: guest.segment.0, slot: guest.slot.0, incarnation: 0 };
+        let host_number = number.0;
+        let record = FarRecord { process, host_number, is_guest: true, ..FarRecord::default() };
+        segment.set_far_record(far, record);
+    }
 }
 
 #[cfg(test)]
@@ -860,7 +890,13 @@ mod tests {
         assert_eq!((record.rank, record.state), (Some(3), SlotState::Reserved));
         assert_eq!(segment.host_name(record.host_number).to_string(), "n1");
         assert_eq!((segment.own_host_number(), segment.link(0, 9)), (Some(0), [5, 6, 7]));
-        assert_eq!(part.far(), [1, 3].map(|rank| job.process_of(rank)));
+        let guests = job.guests_elsewhere(0);
+        let far = part.far();
+        assert_eq!(far[..2], [1, 3].map(|rank| job.process_of(rank)));
+        assert_eq!((far.len(), guests.len() as u32), (2 + guests.len(), segment.plan().guests));
+        let record = segment.far_record(2);
+        assert_eq!((record.process.host, record.process.slot, record.host_number), (101, 2, 9));
+        assert_eq!((record.state, record.rank), (SlotState::Free, None));
         assert_eq!((segment.plan().job, segment.plan().ranks), (7, 4));
     }
 }

@@ -24,8 +24,9 @@ pub(crate) struct Record<'a> {
     hosts: Vec<String>,
     /// The host of each rank, as a place in `hosts`.
     host_of: Vec<usize>,
-    /// The processes, by rank.
+    /// The processes, by rank. Behind the ranks are those that were started while the job ran.
     processes: Vec<Process>,
+    ranks: u32,
     /// The failure that the job's exit code comes from.
     first: Option<First>,
     /// The abort of a process or guest, whatever failed before.
@@ -69,6 +70,8 @@ struct Process {
     restarts: u32,
     /// Its counters, saved when it ended: another process may have its slot by the end.
     deeds: Option<Deeds>,
+    /// Its program, if it was started while the job ran.
+    program: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -137,6 +140,7 @@ impl<'a> Record<'a> {
             hosts,
             processes: vec![Process::default(); host_of.len()],
             unheard: host_of.len(),
+            ranks: host_of.len() as u32,
             host_of,
             first: None,
             aborted: None,
@@ -182,17 +186,47 @@ impl<'a> Record<'a> {
         self.unheard == 0 && !is_ending && (self.first.is_none() || self.goes_on())
     }
 
+    /// The number of ranks.
+    pub(crate) const fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    /// Adds a process that is to be started while the job runs, with a number behind the ranks.
+    pub(crate) fn add(&mut self, number: u32, host: usize, program: &[u8]) {
+        let (place, program) = (number as usize, String::from_utf8_lossy(program).into_owned());
+        let process = Process { program: Some(program), ..Process::default() };
+        match self.processes.get_mut(place) {
+            Some(before) => (*before, self.host_of[place]) = (process, host),
+            None => {
+                self.processes.push(process);
+                self.host_of.push(host);
+            }
+        }
+    }
+
+    /// Takes note that such a process was not started. The process that wanted it knows.
+    pub(crate) fn take_not_added(&mut self, number: u32) {
+        self.change(number, |process| process.state = State::Gone);
+    }
+
     /// Takes note of an event of a host.
     pub(crate) fn take(&mut self, host: usize, event: Happened, output: &mut JobOutput) {
         if let Happened::Started { rank, .. } | Happened::NotStarted { rank, .. } = event {
-            let is_unheard = |own: &&Process| own.pid == 0 && matches!(own.state, State::Running);
+            let is_unheard = |own: &&Process| {
+                rank < self.ranks && own.pid == 0 && matches!(own.state, State::Running)
+            };
             self.unheard -= self.processes.get(rank as usize).filter(is_unheard).iter().count();
         }
         match event {
             Happened::Started { rank, pid, restart } => {
-                let state = State::Running;
-                let process = Process { pid, state, restarts: restart, deeds: None };
-                self.change(rank, |own| *own = process);
+                self.change(rank, |own| {
+                    let program = own.program.take();
+                    let state = State::Running;
+                    *own = Process { pid, state, restarts: restart, deeds: None, program };
+                });
+            }
+            Happened::NotStarted { rank, again: None, .. } if rank >= self.ranks => {
+                self.take_not_added(rank);
             }
             Happened::NotStarted { rank, error, again } => {
                 self.take_failed_start(rank, error, again, output);
@@ -275,9 +309,13 @@ impl<'a> Record<'a> {
 
     /// The name of a rank: with its host, if the job has several.
     fn name(&self, rank: u32) -> String {
+        let name = match rank.checked_sub(self.ranks) {
+            None => format!("rank {rank}"),
+            Some(number) => format!("started process {number}"),
+        };
         match self.host_of.get(rank as usize) {
-            Some(&host) if self.hosts.len() > 1 => format!("rank {rank} on {}", self.host(host)),
-            _ => format!("rank {rank}"),
+            Some(&host) if self.hosts.len() > 1 => format!("{name} on {}", self.host(host)),
+            _ => name,
         }
     }
 
@@ -419,7 +457,8 @@ impl<'a> Record<'a> {
             (rank, format!("  {} (pid {pid}): {wait}\n{stacks}", self.name(rank)))
         };
         let unstarted = self.alive().filter(|(_, process)| process.pid == 0);
-        let of_unstarted = |(rank, _)| (rank, format!("  rank {rank}: was not started yet\n"));
+        let of_unstarted =
+            |(rank, _)| (rank, format!("  {}: was not started yet\n", self.name(rank)));
         let mut lines: Vec<(u32, String)> =
             places.map(of_place).chain(unstarted.map(of_unstarted)).collect();
         lines.sort_by_key(|&(rank, _)| rank);
@@ -531,7 +570,8 @@ impl<'a> Record<'a> {
         let restarts = restarts.then_some(process.restarts);
         let who = Who {
             rank,
-            processes: self.processes.len() as u32,
+            processes: self.ranks,
+            program: process.program.as_deref(),
             pid: process.pid,
             host: self.host(self.host_of[rank as usize]),
         };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use landeck_host::placement::{BindTo, MapBy};
-use landeck_memory::plan::{LINK_WORDS, SETTINGS_WORDS};
+use landeck_memory::plan::{GUESTS, LINK_WORDS, SETTINGS_WORDS, SLOTS_MAX};
 use landeck_wire::{HostNumber, Incarnation, JobId, ProcessId, SegmentId, Slot};
 use serde::{Deserialize, Serialize};
 
@@ -126,6 +126,14 @@ impl JobSpec {
         self.hosts.iter().all(|host| host.number != HostNumber::NONE)
     }
 
+    /// The name of a rank, or of a process that was started while the job ran: its number is behind the ranks.
+    pub fn process_in_words(&self, rank: u32) -> String {
+        match rank.checked_sub(self.processes()) {
+            None => format!("rank {rank}"),
+            Some(number) => format!("started process {number}"),
+        }
+    }
+
     /// The place of a host in the list.
     pub fn place_of(&self, host: HostNumber) -> Option<usize> {
         self.hosts.iter().position(|known| known.number == host)
@@ -158,6 +166,30 @@ impl JobSpec {
         elsewhere.map(|(rank, _)| rank)
     }
 
+    /// The slots for guests of each host, restarted processes and those that are started while the job runs. All hosts have
+    /// the same number, so each knows the places of those of all others.
+    pub fn guests(&self) -> u32 {
+        let on =
+            |place: usize| self.ranks.iter().filter(|it| usize::from(it.host) == place).count();
+        let most = (0..self.hosts.len()).map(on).max().unwrap_or(0) as u32;
+        slots_for_more(most, self.on_failure)
+    }
+
+    /// The slots for guests of other hosts than this one, in the order of this host's far records: by the numbers of the
+    /// hosts. Nobody has them yet. With each comes the number of its host.
+    pub fn guests_elsewhere(&self, place: usize) -> Vec<(HostNumber, ProcessId)> {
+        let mut others: Vec<usize> =
+            (0..self.hosts.len()).filter(|&other| other != place).collect();
+        others.sort_by_key(|&other| self.hosts[other].number);
+        let of_host = |other: usize| {
+            let (host, first) = (&self.hosts[other], self.ranks_on(other).len() as u32);
+            let (segment, incarnation) = (host.segment, Incarnation(0));
+            let slots = (first..first + self.guests()).map(Slot);
+            slots.map(move |slot| (host.number, ProcessId { segment, slot, incarnation }))
+        };
+        others.into_iter().flat_map(of_host).collect()
+    }
+
     /// The settings in the form of a segment's plan.
     pub fn settings(&self) -> [u64; SETTINGS_WORDS] {
         std::array::from_fn(|word| self.settings.get(word).copied().unwrap_or(0))
@@ -183,6 +215,16 @@ impl JobSpec {
             && self.ranks.iter().all(is_known)
             && (0..self.hosts.len()).all(is_dense)
     }
+}
+
+/// The number of slots beyond those of the ranks: for guests, and for restarted processes, each of which leaves its
+/// first slot to its predecessor.
+fn slots_for_more(processes: u32, on_failure: OnFailure) -> u32 {
+    let again = match on_failure {
+        OnFailure::Restart { .. } => processes,
+        OnFailure::Abort | OnFailure::Notify => 0,
+    };
+    (GUESTS + again).min(SLOTS_MAX.saturating_sub(processes))
 }
 
 #[cfg(test)]

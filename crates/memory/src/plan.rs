@@ -67,7 +67,7 @@ pub const HEAP_BYTES_MAX: u64 = 1 << 40;
 pub const RANKS_MAX: u32 = 1 << 20;
 /// Most records of the far table.
 pub const FAR_MAX: u32 = 1 << 20;
-/// Most hosts whose names a segment has room for.
+/// Most hosts for whose records a segment has room for.
 pub const HOSTS_MAX: u32 = 1 << 16;
 /// Numbers of groups that there can be, on all hosts of a job. Number 0 is never given out.
 pub const GROUP_NUMBERS: u32 = 1 << 27;
@@ -75,8 +75,8 @@ pub const GROUP_NUMBERS: u32 = 1 << 27;
 pub const GROUP_BLOCK: u32 = 4096;
 /// Bytes of one record of the far table: a line.
 pub const FAR_RECORD_BYTES: u64 = LINE_BYTES;
-/// Bytes of a host's name.
-pub(crate) const HOST_NAME_BYTES: u64 = NAME_WORDS as u64 * 8;
+/// Bytes of a host's record: its name, and a word.
+pub(crate) const HOST_BYTES: u64 = NAME_WORDS as u64 * 8 + 8;
 /// Hosts of whose links a segment has room: the first ones of which there are links.
 pub const LINK_HOSTS_MAX: u64 = 32;
 /// Words of a link of two hosts: latency, gap, and 1 KiB.
@@ -272,7 +272,7 @@ impl SegmentPlan {
     /// Where the links of the hosts begin: a word with the number of this host, plus one, those of the hosts with links, then the
     /// words of each pair.
     pub fn links(&self) -> u64 {
-        let names = (u64::from(self.hosts) * HOST_NAME_BYTES).next_multiple_of(PAGE_BYTES);
+        let names = (u64::from(self.hosts) * HOST_BYTES).next_multiple_of(PAGE_BYTES);
         self.host_name(0) + names
     }
 
@@ -320,9 +320,9 @@ impl SegmentPlan {
         }
     }
 
-    /// The name of a host.
+    /// The record of a host: its name, and behind it a word.
     pub fn host_name(&self, host: u32) -> u64 {
-        self.world_table() + self.world_table_bytes() + u64::from(host) * HOST_NAME_BYTES
+        self.world_table() + self.world_table_bytes() + u64::from(host) * HOST_BYTES
     }
 
     /// Where the membership words begin.
@@ -558,8 +558,8 @@ mod tests {
         let one = SegmentPlan::new(1, 3);
         assert_eq!(
             one.total_bytes() - one.common_page(),
-            3 * PAGE_BYTES,
-            "one host has three pages"
+            4 * PAGE_BYTES,
+            "one host has four pages: the numbers of groups, far records, two of hosts"
         );
     }
 
@@ -594,9 +594,9 @@ mod tests {
             )
         });
         let document = [
-            (8_192, 163_840, 5_689_344, 113_786_880, 8_650_752, 402_653_184, 8_175_685_632),
-            (8_192, 393_216, 7_757_824, 372_375_552, 34_603_008, 402_653_184, 19_734_745_088),
-            (36_864, 8_323_072, 8_937_472, 9_080_471_552, 0, 25_362_432, 34_857_074_688),
+            (8_192, 163_840, 5_689_344, 113_786_880, 8_650_752, 402_653_184, 8_175_689_728),
+            (8_192, 393_216, 7_757_824, 372_375_552, 34_603_008, 402_653_184, 19_734_749_184),
+            (36_864, 8_323_072, 8_937_472, 9_080_471_552, 0, 25_362_432, 34_857_078_784),
         ];
         assert_eq!(sums, document);
     }

@@ -96,7 +96,8 @@ pub(crate) struct Directory {
     home: SegmentId,
     /// The slots of the log's host.
     slots: u32,
-    /// The peers of the processes that are far from there, in the order of their ranks.
+    /// The peers of the processes that are far from there, in the order of its far records: by their ranks, then guests by
+    /// the numbers of their hosts and their slots.
     elsewhere: Vec<u32>,
 }
 
@@ -358,7 +359,12 @@ impl Directory {
     /// The processes as the host of `home` numbers them, which has so many slots.
     pub(crate) fn new(segment: &Segment, home: SegmentId, slots: u32) -> Self {
         let ranks = (0..segment.plan().ranks).map(|rank| segment.peer_of_rank(rank));
-        let elsewhere = ranks.filter(|&peer| host_of(segment, peer) != home.0).collect();
+        let ranks = ranks.filter(|&peer| host_of(segment, peer) != home.0);
+        let mut guests = guests_by_host(segment);
+        guests.sort_unstable();
+        let guests = guests.into_iter().filter(|(_, host, _)| *host != home.0);
+        let guests = guests.flat_map(|(.., first)| first..first + segment.plan().guests);
+        let elsewhere = ranks.chain(guests).collect();
         Self { segment: segment.clone(), home, slots, elsewhere }
     }
 
@@ -384,6 +390,22 @@ impl Directory {
         let incarnation = (there >> 32) as u32;
         process_word(Slot(self.peer(there as u32, incarnation)), Incarnation(incarnation))
     }
+}
+
+/// The hosts of the job: the number and the segment of each, and the peer of its first slot for guests. All hosts have the
+/// same number of them.
+fn guests_by_host(segment: &Segment) -> Vec<(u16, u64, u32)> {
+    let plan = segment.plan();
+    let own = (segment.own_host_number().unwrap_or(0), plan.host, plan.processes);
+    let first = plan.ranks - plan.processes;
+    let firsts = (first..plan.far).step_by(plan.guests.max(1) as usize);
+    let others = firsts.map_while(|far| {
+        let record = segment.far_record(far);
+        let host = record.process.host;
+        // Behind the last host no process is named.
+        (host != 0 && plan.guests > 0).then(|| (record.host_number, host, plan.slots() + far))
+    });
+    std::iter::once(own).chain(others).collect()
 }
 
 fn host_of(segment: &Segment, peer: u32) -> u64 {

@@ -29,7 +29,7 @@ pub use landeck_arithmetic::ReductionError;
 pub use landeck_collectives::GroupError as ClustersError;
 pub use landeck_joining::attach::AttachError;
 pub use landeck_joining::objects::ObjectError;
-pub use landeck_joining::socket::{JoinError, PublishError};
+pub use landeck_joining::socket::{JoinError, PublishError, StartOnError, StartRefusal};
 pub use landeck_memory::heap::{HeapFull, LendError};
 pub use landeck_memory::shared_area::OutsideArea;
 pub use landeck_memory::{GateError, NoMemory, SegmentError};
@@ -181,6 +181,9 @@ pub enum ErrorKind {
     /// Another job cannot be reached.
     #[error(transparent)]
     Connect(#[from] JoinError),
+    /// A process was not started in the job, or has not joined it.
+    #[error(transparent)]
+    Start(#[from] StartOnError),
     /// A message does not contain what the call asked for.
     #[error(transparent)]
     Message(#[from] MessageError),

@@ -17,6 +17,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`job`] | joining and leaving |
+//! | [`hosts`] | the hosts of a job, and processes that are started there |
 //! | [`world`] | groups with fixed ranks: send, receive, probe |
 //! | [`collectives`] | collective operations: all members call them |
 //! | [`nonblocking`] | non-blocking collective operations |
@@ -52,6 +53,7 @@ pub mod error;
 pub mod group_service;
 pub mod groups;
 mod host_memory;
+pub mod hosts;
 pub mod job;
 mod lease;
 pub mod loan;
@@ -79,9 +81,13 @@ pub use combine::{
 };
 pub use duplication::{BridgeDuplication, Duplication};
 pub use element::Element;
-pub use error::{Error, ErrorKind, GroupError, MailboxError, Result, SemaphoreError, ThreadError};
+pub use error::{
+    Error, ErrorKind, GroupError, MailboxError, Result, SemaphoreError, StartOnError, StartRefusal,
+    ThreadError,
+};
 pub use group_service::{Group, GroupMember, GroupOptions, GroupView, Member, ServedBy, WhenFull};
 pub use groups::{Agreement, bridge};
+pub use hosts::{Executable, HostOfJob, StartedProcess};
 pub use job::{Job, Options, Restarted, WayBack};
 pub use landeck_channel::Peer;
 pub use landeck_channel::incast::Incast;

@@ -14,7 +14,10 @@
 //! | alive, left | dead | it ended in any other way |
 //! | departed, dead | alive | a guest gets the slot as its next incarnation, once the driver says that no process needs
 //! the contents that the last process left |
-//! | free, departed, dead | reserved | a failed process of the job is about to be started again |
+//! | free, departed, dead | reserved | a failed process of the job is about to be started again, or one more process |
+//!
+//! A process that is added while the job runs is one of the job's own, without a rank: the job ends with the last of
+//! them, and its failure counts. Its record has its number and the restart 0.
 //!
 //! A restarted process is another process: it gets a free slot, and nothing of its predecessor's. Only the job's end
 //! and its failure policy treat both as one. A process that has left and takes part again is another member, too, but
@@ -31,6 +34,7 @@ pub use crate::record::{Record, State};
 use crate::restarts::{ReplacedProcess, Restarts};
 use crate::view::View;
 
+mod adding;
 mod leaving;
 mod steps;
 
@@ -43,6 +47,8 @@ pub struct MembershipPlan {
     pub processes: u32,
     /// The number of slots for guests, which follow.
     pub guests: u32,
+    /// Whether the slots of the job's own processes are given to nobody else, since other hosts know them by their ranks.
+    pub keeps_ranks: bool,
     /// The consequence of a process's death for the others.
     pub on_failure: OnFailure,
     /// The time between the request to end and the kill, if the job is ended because of a failure.
@@ -144,6 +150,7 @@ impl Membership {
             Input::Stopped { slot } => self.set_stopped(slot, true, &mut out),
             Input::Continued { slot } => self.set_stopped(slot, false, &mut out),
             Input::Asked { request, wanted, pid } => self.asked(request, wanted, pid, &mut out),
+            Input::Add { rank } => self.add(rank, &mut out),
             Input::End { grace } => self.end(now + grace, &mut out),
             Input::Kill => self.kill(&mut out),
             Input::NoRestarts => self.restarts.stop(),
@@ -173,6 +180,7 @@ impl Membership {
     pub fn gives_away(&self, now: Duration, input: &Input) -> bool {
         match input {
             Input::Asked { wanted, .. } => wanted.is_none(),
+            Input::Add { .. } => true,
             Input::Tick => self.restarts.next_due().is_some_and(|due| due <= now),
             _ => false,
         }
@@ -237,9 +245,13 @@ impl Membership {
         if before.state == State::Reserved {
             self.set(slot, Record { state: State::Dead, ..before }, out);
             self.vacate(slot);
-            // A program that could not even be started the first time will not start later.
-            let was_started = self.rank_of(slot).is_some_and(|rank| self.restarts.number(rank) > 0);
-            self.failed(now, slot, was_started, out);
+            let rank = self.rank_of(slot);
+            // Whoever wanted to have a process added learns that it was not started, and decides.
+            if rank.is_some_and(|rank| rank < self.plan.processes) {
+                // A program that could not even be started the first time will not start later.
+                let was_started = rank.is_some_and(|rank| self.restarts.number(rank) > 0);
+                self.failed(now, slot, was_started, out);
+            }
         }
     }
 
@@ -389,7 +401,10 @@ impl Membership {
         let unused = self.guest_slots().find(|&slot| self.record(slot).state == State::Free);
         let used = || {
             let usable = |slot: &Slot| {
-                self.record(*slot).incarnation < u32::MAX && !self.kept.contains(slot)
+                let is_rank = slot.0 < self.plan.processes;
+                self.record(*slot).incarnation < u32::MAX
+                    && !self.kept.contains(slot)
+                    && !(is_rank && self.plan.keeps_ranks)
             };
             self.vacated.iter().copied().find(usable)
         };
@@ -520,6 +535,7 @@ mod tests {
             host: SegmentId(7),
             processes: 3,
             guests: 2,
+            keeps_ranks: false,
             on_failure,
             grace: GRACE,
         };
@@ -542,6 +558,17 @@ mod tests {
             _ => None,
         };
         membership.handle(NOW, input).iter().find_map(answer).unwrap()
+    }
+
+    #[test]
+    fn slots_of_ranks_stay_theirs_where_other_hosts_know_them_by_these() {
+        let mut membership = membership(OnFailure::Notify);
+        membership.plan.keeps_ranks = true;
+        membership.handle(NOW, ended(1, 0, LastPresence::Finalized));
+        (0..2).for_each(|_| assert!(asked(&mut membership, None).is_ok()));
+        assert_eq!(asked(&mut membership, None), Err(Refusal::Full));
+        membership.plan.keeps_ranks = false;
+        assert_eq!(asked(&mut membership, None), Ok((1, 2)));
     }
 
     #[test]
@@ -625,6 +652,7 @@ mod tests {
             host: SegmentId(7),
             processes: 3,
             guests: 0,
+            keeps_ranks: false,
             on_failure: OnFailure::Abort,
             grace: GRACE,
         };
@@ -719,6 +747,7 @@ mod tests {
             host: SegmentId(7),
             processes: 2,
             guests: 1,
+            keeps_ranks: false,
             on_failure: OnFailure::Notify,
             grace: GRACE,
         };

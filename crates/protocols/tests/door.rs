@@ -41,7 +41,14 @@ impl World {
     fn new(seed: u64) -> Self {
         let (guests, on_failure, grace) =
             (SLOTS - PROCESSES, OnFailure::Notify, Duration::from_secs(1));
-        let plan = MembershipPlan { host: HOST, processes: PROCESSES, guests, on_failure, grace };
+        let plan = MembershipPlan {
+            host: HOST,
+            processes: PROCESSES,
+            guests,
+            keeps_ranks: false,
+            on_failure,
+            grace,
+        };
         let mut world = Self {
             random: Random::new(seed),
             door: Door::new(HOST, SLOTS, UID),

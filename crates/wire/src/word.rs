@@ -55,6 +55,15 @@ pub enum WordContent {
         /// Its end.
         end: ProcessEnd,
     },
+    /// A process that the job did not begin with takes part.
+    ProcessCame {
+        /// The job.
+        job: JobId,
+        /// The process.
+        process: ProcessId,
+        /// Whether it is a guest, and not one that the launcher has started.
+        is_guest: bool,
+    },
     /// A process that was away takes part again, as this next incarnation.
     ProcessReturned {
         /// The job.
@@ -91,6 +100,8 @@ pub struct HostEntry {
     pub key: [u8; 32],
     /// The addresses at which its daemon listens, best first.
     pub addresses: Vec<core::net::SocketAddr>,
+    /// The cores that its user's processes may use; 0 if they are not known yet.
+    pub cores: u16,
 }
 
 /// The end of a process.

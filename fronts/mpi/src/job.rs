@@ -138,6 +138,7 @@ fn as_member(job: landeck::Job) -> Result<landeck::Job, Mistake> {
         return Ok(job);
     }
     let restart = job.restart();
+    let is_added = job.segment().slot_record(job.own_peer().0).is_added();
     job.leave()?;
     if let Some(landeck::Restarted { rank, number }) = restart {
         let text = format!(
@@ -146,6 +147,11 @@ fn as_member(job: landeck::Job) -> Result<landeck::Job, Mistake> {
              has no way to enter it later. Start the job with --on-failure notify, so that the others \
              go on without the dead, or start the whole job again"
         );
+        return Err(Mistake::new(ERR_OTHER, text));
+    }
+    if is_added {
+        let text = "this process was started while its job ran (Job::start_on), and MPI_COMM_WORLD has only the \
+                    processes that the job began with; start a program that joins a named group instead";
         return Err(Mistake::new(ERR_OTHER, text));
     }
     let text = "LANDECK_JOB names a job, but LANDECK_SLOT does not say which of its processes this \

@@ -39,6 +39,9 @@ impl Hub {
                     LanesEvent::Ended { job, process, end } => {
                         self.tell(WordContent::ProcessEnded { job, process, end });
                     }
+                    LanesEvent::Came { job, process, is_guest } => {
+                        self.tell(WordContent::ProcessCame { job, process, is_guest });
+                    }
                     LanesEvent::Returned { job, process } => {
                         self.tell(WordContent::ProcessReturned { job, process });
                     }
@@ -181,6 +184,11 @@ impl Hub {
             }
             FollowerOutput::Far(change) => {
                 self.parts.write(&change);
+                if let (FarSubject::Process(process), FarState::Came { .. }) =
+                    (change.subject, change.state)
+                {
+                    self.with_lanes(|lanes, tools| lanes.process_came(tools, process));
+                }
                 if let FarSubject::Host(host, _) = change.subject {
                     self.names.host_lost(host);
                     self.relay.host_lost(host);
@@ -207,7 +215,7 @@ impl Hub {
             self.lanes.add_host(entry.host, entry.addresses.len());
         }
         self.names.host_joined(entry.host);
-        self.parts.name_host(entry);
+        self.parts.note_host(entry);
     }
 
     /// Takes a heartbeat.

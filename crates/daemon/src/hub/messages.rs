@@ -223,7 +223,7 @@ impl Hub {
         // Facts come first, so that a token is not spent on a host that does not fit.
         self.facts.admits(&name, facts).map_err(|error| error.to_string())?;
         self.tokens.redeem(now_ns, secret).map_err(|error| error.to_string())?;
-        let host = self.admit(name, key, incarnation, addresses);
+        let host = self.admit(name, key, incarnation, addresses, facts.cores);
         Ok(self.admitted(host, facts))
     }
 
@@ -244,7 +244,8 @@ impl Hub {
         self.facts.admits(&name, facts).map_err(|error| error.to_string())?;
         match known.standing {
             HostStanding::Gone => {
-                let entry = HostEntry { host, incarnation, name, key: key.0, addresses };
+                let (key, cores) = (key.0, facts.cores);
+                let entry = HostEntry { host, incarnation, name, key, addresses, cores };
                 self.admit_entry(entry);
                 Ok(self.admitted(host, facts))
             }
@@ -284,9 +285,10 @@ impl Hub {
         key: KeyHash,
         incarnation: HostIncarnation,
         addresses: Vec<SocketAddr>,
+        cores: u16,
     ) -> HostNumber {
         let host = self.members.number_for(&name);
-        self.admit_entry(HostEntry { host, incarnation, name, key: key.0, addresses });
+        self.admit_entry(HostEntry { host, incarnation, name, key: key.0, addresses, cores });
         host
     }
 

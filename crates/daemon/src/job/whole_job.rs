@@ -268,10 +268,13 @@ impl WholeJob {
         match happened {
             Happened::Ended { rank, failure: Some(failure), again: None, .. } => {
                 let is_abort = matches!(failure, ProcessFailure::Aborted(_));
-                let cause = format!("rank {rank} on host {name} has failed");
+                let process = self.spec.process_in_words(*rank);
+                let cause = format!("{process} on host {name} has failed");
                 (ends || is_abort).then(|| (failure.exit_code(), cause))
             }
-            Happened::NotStarted { rank, again: None, .. } if ends => {
+            Happened::NotStarted { rank, again: None, .. }
+                if ends && *rank < self.spec.processes() =>
+            {
                 Some((LAUNCHER_FAILED, format!("rank {rank} was not started on host {name}")))
             }
             Happened::GuestAborted { code, .. } => {

@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use landeck_host::report::size;
+use landeck_memory::SlotState;
 use landeck_memory::process_names::process_in_words;
 use landeck_transports::lanes::silence::may_be_of_long_packets;
 use landeck_wire::handover::{Handover, LaneSilence, RELAY_LANE};
@@ -150,6 +151,7 @@ impl Lanes {
     }
 
     pub(super) fn leave(&mut self, token: u64) {
+        self.early.retain(|(early, _)| *early != token);
         if let Some(gone) = self.residents.remove(&token)
             && let Some(process) = gone.process
             && self.tokens.get(&process) == Some(&token)
@@ -188,7 +190,10 @@ impl Lanes {
             }
             (Handover::Want { far }, Some(own)) => {
                 let process = *part.far.get(*far as usize).ok_or(())?;
-                if !part.is_over(*far) {
+                if part.segment.far_record(*far).state == SlotState::Free {
+                    // Another process has named it, and the word that it takes part is under way.
+                    self.early.insert((token, *far));
+                } else if !part.is_over(*far) {
                     let host = part.host_of(*far);
                     if self.has_all_lanes(tools.parts, own, process) {
                         self.tell(tools.reactor, token, &Handover::Unreachable { far: *far }, None);
@@ -227,10 +232,29 @@ impl Lanes {
         Ok(())
     }
 
-    /// Asks for the word that a process has returned, if it has, behind the word that it was away.
+    /// A process of another host takes part: lanes to it may have been asked for.
+    pub(crate) fn process_came(&mut self, tools: &mut LaneTools, process: ProcessId) {
+        let place = |token: u64| {
+            let job = self.residents.get(&token)?.job;
+            tools.parts.get(job)?.place(process)
+        };
+        let its = self.early.iter().filter(|(token, far)| place(*token) == Some(*far));
+        for (token, far) in its.copied().collect::<Vec<_>>() {
+            self.early.remove(&(token, far));
+            // Its table has the place.
+            let _ = self.asked(tools, token, &Handover::Want { far });
+        }
+    }
+
+    /// Asks for the word that a process takes part, if the job did not begin with it, or that it has returned, behind the
+    /// word that it was away.
     fn note_return(&mut self, tools: &mut LaneTools, job: JobId, process: ProcessId) {
         let Some(part) = tools.parts.get(job) else { return };
-        let has_returned = part.segment.slot_record(process.slot.0).returns > 0;
+        let record = part.segment.slot_record(process.slot.0);
+        let (has_returned, is_guest) = (record.returns > 0, record.replaces.is_none());
+        if !has_returned && process.slot.0 >= part.segment.plan().processes {
+            self.events.push(LanesEvent::Came { job, process, is_guest });
+        }
         let Some(before) = process.before().filter(|_| has_returned) else { return };
         if let Some(token) = self.tokens.get(&before).copied() {
             // Its goodbye may not have been read.

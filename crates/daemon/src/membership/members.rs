@@ -126,6 +126,9 @@ impl Members {
             WordContent::ProcessEnded { process, end, .. } => {
                 arbiter.process_ended(from, incarnation, process, end)
             }
+            WordContent::ProcessCame { process, is_guest, .. } => {
+                arbiter.process_came(from, incarnation, process, is_guest)
+            }
             WordContent::ProcessReturned { process, .. } => {
                 arbiter.process_returned(from, incarnation, process)
             }
@@ -291,6 +294,7 @@ fn follows(content: &WordContent, output: &FollowerOutput) -> bool {
         | (WordContent::JobOver { job }, FollowerOutput::JobOver { job: ended }) => job == ended,
         (
             WordContent::ProcessEnded { process, .. }
+            | WordContent::ProcessCame { process, .. }
             | WordContent::ProcessReturned { process, .. },
             FollowerOutput::Far(FarChange { subject: FarSubject::Process(of), .. }),
         ) => process == of,
@@ -323,6 +327,7 @@ mod tests {
             name: format!("h{host}"),
             key: [0; 32],
             addresses: Vec::new(),
+            cores: 1,
         }
     }
 

@@ -431,6 +431,7 @@ mod tests {
             name: "b".into(),
             key: [0; 32],
             addresses: addresses.iter().map(|text| text.parse().unwrap()).collect(),
+            cores: 1,
         };
         Link::new(entry, &[], Duration::ZERO, Duration::ZERO)
     }

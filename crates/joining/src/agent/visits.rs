@@ -134,6 +134,10 @@ impl Agent {
             }
             DoorAction::Said { slot, has_left: false } => {
                 self.tell(membership::Input::Returned { slot });
+                self.effects.push(Effect::Joined(slot.0));
+            }
+            DoorAction::Start { visitor, wish } => {
+                self.effects.push(Effect::StartAsked { request: visitor.0, wish });
             }
             DoorAction::Left { process } => self.end(process),
             DoorAction::Lost { visitor, process } => self.lose(visitor, process),

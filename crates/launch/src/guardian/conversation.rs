@@ -2,10 +2,10 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use landeck_memory::{JobState, Segment, SlotRecord, SlotState};
+use landeck_memory::{JobState, Segment, SlotRecord, SlotState, passing};
 use landeck_wire::ControlMessage;
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::net::{RecvFlags, SendFlags, recv};
 
 use super::message::Report;
 use super::{Command, Event, GuardianError};
@@ -69,14 +69,18 @@ impl Conversation {
         }
     }
 
-    /// Sends a command. If the guardian has already ended, the next message says so.
+    /// Sends a command, with descriptors beside it. If the guardian has already ended, the next message says so.
     ///
     /// # Errors
     /// [`GuardianError::System`] if the command cannot be sent.
-    pub(super) fn say(&self, command: Command) -> Result<(), GuardianError> {
+    pub(super) fn say(
+        &self,
+        command: &Command,
+        beside: &[BorrowedFd<'_>],
+    ) -> Result<(), GuardianError> {
         loop {
-            match send(&self.socket, &command.encode(), SendFlags::NOSIGNAL) {
-                Ok(_) | Err(Errno::PIPE | Errno::CONNRESET) => return Ok(()),
+            match passing::pass(&self.socket, &command.encode(), beside, SendFlags::empty()) {
+                Ok(()) | Err(Errno::PIPE | Errno::CONNRESET) => return Ok(()),
                 Err(Errno::INTR) => {}
                 Err(errno) => {
                     let attempt = "be told what to do";

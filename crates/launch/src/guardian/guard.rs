@@ -11,18 +11,19 @@ use landeck_host::environment::GUARDIAN_VARIABLE;
 use landeck_host::process::{self, Change, ChildLook, Image, Starter, Streams};
 use landeck_host::say::complain;
 use landeck_joining::agent::{self, Agent, Effect};
-use landeck_memory::{Presence, Segment, SlotRecord, WaitRecord};
+use landeck_memory::{Presence, Segment, SlotRecord, WaitRecord, passing};
 use landeck_protocols::membership::{Input, MembershipPlan, OnFailure};
 use landeck_protocols::restarts::Restart;
 use landeck_wire::{ControlMessage, ProcessId, SegmentId, Slot};
 use rustix::event::epoll::EventFlags;
 use rustix::event::poll;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::net::{RecvFlags, SendFlags, send};
 use rustix::process::Signal;
 use rustix::time::Timespec;
 
+use super::data::read_data;
 use super::message::Report;
-use super::{Command, Event, GuardianError, GuardianOrder, Start};
+use super::{Command, Event, GuardianError, GuardianOrder, Refusal, Start};
 
 /// Runs the guardian in the forked process and never returns.
 pub(super) fn guard(
@@ -70,8 +71,10 @@ struct Guard {
     pids: HashMap<u32, u32>,
     /// The process groups of all processes of the job, also of those that ended.
     groups: HashSet<u32>,
-    /// The image of each rank, as long as it may be started again.
+    /// The image of each rank, as long as it may be started again, and of each process that is to be added.
     images: HashMap<u32, (Image, Streams)>,
+    /// The processes that wait for a slot whose contents others may need, and until when.
+    waiting: Vec<(u32, Instant)>,
     restarts: bool,
     backlog: VecDeque<Report>,
     /// Descriptors that were open at the fork; those that belong to the launcher alone are closed.
@@ -90,6 +93,10 @@ const LINGER: Duration = Duration::from_millis(250);
 
 /// The longest grace, as no clock runs so long.
 const GRACE_MAX: Duration = Duration::from_secs(u32::MAX as u64);
+
+/// How long a process that is to be added waits for a slot whose contents others may need, as a guest does.
+const VACANCY_TIME: Duration = Duration::from_millis(500);
+const VACANCY_LOOK: Duration = Duration::from_millis(1);
 
 const DEATHS: u64 = 0;
 const LAUNCHER: u64 = 1;
@@ -120,6 +127,7 @@ impl Guard {
             host: SegmentId(segment.plan().host),
             processes: segment.plan().processes,
             guests: segment.plan().guests,
+            keeps_ranks: segment.plan().spans_hosts(),
             on_failure: order.on_failure,
             grace: order.grace,
         };
@@ -139,6 +147,7 @@ impl Guard {
             pids: HashMap::new(),
             groups: HashSet::new(),
             images: HashMap::new(),
+            waiting: Vec::new(),
             restarts: matches!(order.on_failure, OnFailure::Restart { .. }),
             backlog: VecDeque::new(),
             inherited,
@@ -191,6 +200,9 @@ impl Guard {
                 _ => self.hear_launcher(),
             }
         }
+        for (rank, until) in std::mem::take(&mut self.waiting) {
+            self.add(rank, Some(until));
+        }
         self.agent.tell(Input::Tick);
         self.carry_out();
         self.flush_backlog();
@@ -201,7 +213,7 @@ impl Guard {
     fn start(&mut self, slot: u32, rank: u32, restart: u32, image: (Image, Streams)) {
         let memory = self.agent.segment().clone();
         let started = self.starter.start(&image.0, &image.1, memory.descriptor());
-        if self.restarts {
+        if self.restarts && rank < memory.plan().processes {
             self.images.insert(rank, image);
         }
         match started {
@@ -224,9 +236,50 @@ impl Guard {
     fn start_again(&mut self, slot: u32, rank: u32, number: u32) {
         let Some(mut image) = self.images.remove(&rank) else { return };
         set_variable(&mut image.0, "LANDECK_SLOT", &slot.to_string());
-        set_variable(&mut image.0, "LANDECK_RESTART", &number.to_string());
+        if number > 0 {
+            set_variable(&mut image.0, "LANDECK_RESTART", &number.to_string());
+        }
         self.start(slot, rank, number, image);
         self.agent.announce();
+    }
+
+    /// Takes the image and the streams of one more process, which came beside a command, and starts it.
+    fn take_start(&mut self, rank: u32, beside: Vec<OwnedFd>) {
+        let mut beside = beside.into_iter();
+        let mut next = || beside.next();
+        let image = next().and_then(|data| read_data::<Image>(data).ok());
+        let (Some(mut image), Some(stdin), Some(stdout), Some(stderr)) =
+            (image, next(), next(), next())
+        else {
+            // The system has dropped descriptors for which this process has no room.
+            return self.report(Event::NotAdded { rank, why: Refusal::Full });
+        };
+        let memory = self.agent.segment().descriptor().map(|memory| memory.as_raw_fd());
+        set_variable(&mut image, "LANDECK_SEGMENT", &memory.unwrap_or(-1).to_string());
+        set_variable(&mut image, GUARDIAN_VARIABLE, &std::process::id().to_string());
+        self.images.insert(rank, (image, [stdin, stdout, stderr]));
+        self.add(rank, None);
+    }
+
+    /// Adds a process whose image is there. One that has waited for a slot waits at most until then.
+    fn add(&mut self, rank: u32, until: Option<Instant>) {
+        self.agent.tell(Input::Add { rank });
+        self.carry_out();
+        // What is started or refused for good has no image any more.
+        if self.images.contains_key(&rank) {
+            let now = Instant::now();
+            let is_coming = self.agent.is_slot_coming(until.is_none());
+            let until = until.unwrap_or(now + VACANCY_TIME);
+            match is_coming && now < until {
+                true => self.waiting.push((rank, until)),
+                false => self.not_added(rank, Refusal::Full),
+            }
+        }
+    }
+
+    fn not_added(&mut self, rank: u32, why: Refusal) {
+        self.images.remove(&rank);
+        self.report(Event::NotAdded { rank, why });
     }
 
     fn look_at_children(&mut self) {
@@ -315,6 +368,17 @@ impl Guard {
                 Effect::Lost { process, status } => self.lost(process, status),
                 Effect::GuestAborted(slot) => self.report_abort(slot),
                 Effect::Start { slot, rank, number } => self.start_again(slot, rank, number),
+                // It may wait for a slot.
+                Effect::NotAdded { why: Refusal::Full, .. } => {}
+                Effect::NotAdded { rank, why } => self.not_added(rank, why),
+                Effect::StartAsked { request, wish } => {
+                    self.report(Event::StartAsked { request, wish });
+                }
+                Effect::Joined(slot) => {
+                    if self.agent.segment().slot_record(slot).is_added() {
+                        self.report(Event::Joined { slot });
+                    }
+                }
                 Effect::Over => {
                     self.linger_until = Some(self.lingering_end());
                     if self.kill_at.is_some() {
@@ -372,18 +436,19 @@ impl Guard {
         let now = self.began.elapsed();
         let own = self.agent.deadline().map(|at| at.saturating_sub(now));
         let linger = self.linger_until.map(|until| until.saturating_duration_since(Instant::now()));
-        own.into_iter().chain(linger).min()
+        let vacancy = (!self.waiting.is_empty()).then_some(VACANCY_LOOK);
+        own.into_iter().chain(linger).chain(vacancy).min()
     }
 
     fn hear_launcher(&mut self) {
         let mut bytes = [0; Command::BYTES_MAX + 1];
         loop {
-            match recv(&self.launcher, &mut bytes[..], RecvFlags::DONTWAIT) {
+            match passing::receive(&self.launcher, &mut bytes[..], RecvFlags::DONTWAIT) {
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::AGAIN) => return,
-                Ok((length @ 1.., _)) => {
+                Ok((length @ 1.., beside)) => {
                     if let Ok(command) = Command::decode(&bytes[..length]) {
-                        self.obey(command);
+                        self.obey(command, beside);
                     }
                 }
                 // The launcher has ended.
@@ -396,7 +461,7 @@ impl Guard {
         }
     }
 
-    fn obey(&mut self, command: Command) {
+    fn obey(&mut self, command: Command, beside: Vec<OwnedFd>) {
         match command {
             Command::Signal(signal) => {
                 if ends_a_job(signal) {
@@ -411,6 +476,8 @@ impl Guard {
                 self.carry_out();
             }
             Command::Kill => self.kill(),
+            Command::Start { rank } => self.take_start(rank, beside),
+            Command::AnswerStart { request, answer } => self.agent.answer_start(request, &answer),
         }
     }
 

@@ -1,13 +1,14 @@
 //! The messages between launcher and guardian, each sent whole, in one piece.
 
 use landeck_memory::Presence;
+use landeck_protocols::door::WISH_BYTES_MAX;
 use landeck_wire::ControlMessage;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Command, Event};
 
 /// A message of the guardian.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Report {
     /// The guardian of a server is there.
     Present {
@@ -20,12 +21,12 @@ pub(super) enum Report {
 
 impl ControlMessage for Report {
     const NAME: &'static str = "a report of the guardian";
-    const BYTES_MAX: usize = 64;
+    const BYTES_MAX: usize = WISH_BYTES_MAX + 64;
 }
 
 impl ControlMessage for Command {
     const NAME: &'static str = "a command for the guardian";
-    const BYTES_MAX: usize = 32;
+    const BYTES_MAX: usize = 1024;
 }
 
 /// The form of a [`Presence`] in a message: the word that stands in the page.
@@ -55,6 +56,23 @@ mod tests {
 
     use super::*;
     use landeck_host::process::{StartError, StartStep};
+    use landeck_protocols::door::{StartAnswer, StartRefusal, StartWish};
+    use landeck_protocols::membership::Refusal;
+    use landeck_wire::{HostNumber, Incarnation, ProcessId, SegmentId, Slot};
+
+    /// A wish that is as long as a question to an agent may be.
+    fn longest_wish() -> StartWish {
+        let (slot, incarnation) = (Slot(u32::MAX), Incarnation(u32::MAX));
+        StartWish {
+            asker: ProcessId { segment: SegmentId(u64::MAX), slot, incarnation },
+            host: HostNumber::NONE,
+            program: vec![b'p'; WISH_BYTES_MAX - 64],
+            arguments: Vec::new(),
+            variables: Vec::new(),
+            directory: None,
+            join_ms: u64::MAX,
+        }
+    }
 
     #[test]
     fn the_longest_messages_survive_their_encoding() {
@@ -66,10 +84,19 @@ mod tests {
             Report::Present { pid },
             Report::Event(Event::NotStarted { slot, rank, error, again }),
             Report::Event(Event::Ended { slot, pid, status, at, wait, presence, again }),
+            Report::Event(Event::NotAdded { rank, why: Refusal::Ending }),
+            Report::Event(Event::StartAsked { request: u64::MAX, wish: Box::new(longest_wish()) }),
         ] {
             assert_eq!(Report::decode(&report.encode()), Ok(report));
         }
-        for command in [Command::Signal(i32::MIN), Command::End { grace: at }, Command::Kill] {
+        let refused = StartAnswer::refused(StartRefusal::Program("p".repeat(9_999)));
+        for command in [
+            Command::Signal(i32::MIN),
+            Command::End { grace: at },
+            Command::Kill,
+            Command::Start { rank },
+            Command::AnswerStart { request: u64::MAX, answer: refused },
+        ] {
             assert_eq!(Command::decode(&command.encode()), Ok(command));
         }
         assert!(Command::decode(&[77]).is_err() && Report::decode(&[]).is_err());

@@ -13,20 +13,22 @@
 //! only loop.
 
 mod conversation;
+mod data;
 mod guard;
 mod message;
 pub mod server;
 
 use std::convert::Infallible;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use landeck_host::descendants;
 use landeck_host::fork::{ForkError, fork_child};
 use landeck_host::process::{self, Image, StartError, Streams};
 use landeck_memory::{Presence, Segment, WaitRecord};
-pub use landeck_protocols::membership::OnFailure;
+use landeck_protocols::door::{StartAnswer, StartWish};
+pub use landeck_protocols::membership::{OnFailure, Refusal};
 pub use landeck_protocols::restarts::Restart;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -62,7 +64,7 @@ pub struct Start {
 }
 
 /// An event of the job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Event {
     /// A process runs its program.
     Started {
@@ -124,6 +126,25 @@ pub enum Event {
         /// Time since the job began.
         at: Duration,
     },
+    /// A process wants to have another one started. [`Command::AnswerStart`] answers, once.
+    StartAsked {
+        /// The number of the question.
+        request: u64,
+        /// The wish.
+        wish: Box<StartWish>,
+    },
+    /// There is no slot for a process that [`Guardian::start_process`] was to start.
+    NotAdded {
+        /// Its number.
+        rank: u32,
+        /// The reason.
+        why: Refusal,
+    },
+    /// A process that was started while the job ran has joined.
+    Joined {
+        /// Its slot.
+        slot: u32,
+    },
     /// The last process has ended, and so has everything that any of them started.
     AllEnded,
     /// The guardian itself has died; everything below it was killed.
@@ -131,7 +152,7 @@ pub enum Event {
 }
 
 /// A command of the launcher.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
     /// Send this signal to every process. After INT, QUIT, TERM and HUP, no process is started again.
     Signal(i32),
@@ -142,11 +163,23 @@ pub enum Command {
     },
     /// Kill every process.
     Kill,
+    /// Start one more process. Its image and its streams come beside the command.
+    Start {
+        /// Its number, which is no rank.
+        rank: u32,
+    },
+    /// Answer a process that wanted to have another one started.
+    AnswerStart {
+        /// The number of its question.
+        request: u64,
+        /// The answer.
+        answer: StartAnswer,
+    },
 }
 
 impl Command {
     /// Whether also a guardian that was stopped must obey at once.
-    const fn must_be_obeyed(self) -> bool {
+    const fn must_be_obeyed(&self) -> bool {
         !matches!(self, Self::Signal(_))
     }
 }
@@ -314,7 +347,25 @@ impl Guardian {
             // Somebody may have stopped it.
             self.signal(Signal::CONT);
         }
-        self.conversation.say(command)
+        self.conversation.say(&command, &[])
+    }
+
+    /// Has the guardian start one more process with this number, which is no rank. Events tell what becomes of it.
+    ///
+    /// # Errors
+    /// [`GuardianError::System`] if the guardian cannot be told.
+    pub fn start_process(
+        &mut self,
+        rank: u32,
+        image: &Image,
+        streams: &Streams,
+    ) -> Result<(), GuardianError> {
+        let refused = |source| GuardianError::System { attempt: "be told what to start", source };
+        let data = data::data_of(image).map_err(refused)?;
+        self.signal(Signal::CONT);
+        let beside: Vec<BorrowedFd<'_>> =
+            std::iter::once(&data).chain(streams).map(AsFd::as_fd).collect();
+        self.conversation.say(&Command::Start { rank }, &beside)
     }
 
     /// Signals the guardian. One that has ended needs no signal.

@@ -5,7 +5,7 @@
 //! the daemon itself; the server only reaps it and ends what it left. The server ends with the daemon.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, Write};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -16,11 +16,11 @@ use landeck_host::process::{self, Change, ChildLook};
 use landeck_host::say::complain;
 use landeck_memory::{Segment, passing};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, socketpair};
 
+use super::data::{data_of, read_data};
 use super::{Guardian, GuardianError, GuardianOrder, child_signals, guard_for, pair};
 
 /// How long the daemon waits for a server that does not read.
@@ -121,14 +121,6 @@ impl Drop for GuardianServer {
         // If waiting fails, another thread has reaped it.
         let _ = process::wait_for_end(self.pid);
     }
-}
-
-/// A file in memory with an order, without its streams.
-fn data_of(order: &GuardianOrder) -> io::Result<OwnedFd> {
-    let bytes = postcard::to_stdvec(order).map_err(io::Error::other)?;
-    let mut file = File::from(rustix::fs::memfd_create("landeck-order", MemfdFlags::CLOEXEC)?);
-    file.write_all(&bytes)?;
-    Ok(file.into())
 }
 
 /// Sends a datagram with descriptors.
@@ -323,10 +315,7 @@ fn become_guardian(server: u32, passed: Passed) -> ! {
 
 fn order_of(passed: Passed) -> io::Result<(Segment, GuardianOrder, OwnedFd)> {
     let Passed { data, segment, conversation, streams } = passed;
-    let (mut file, mut bytes) = (File::from(data), Vec::new());
-    file.rewind()?;
-    file.read_to_end(&mut bytes)?;
-    let mut order: GuardianOrder = postcard::from_bytes(&bytes).map_err(io::Error::other)?;
+    let mut order: GuardianOrder = read_data(data)?;
     if streams.len() != 3 * order.starts.len() {
         return Err(io::Error::other("an order's descriptors do not belong to its processes"));
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! far table, 64 bytes a record, written by the daemon alone:
-//!   0   state (8 bits) | whether its host is lost (8) | host number (16) | incarnation (32)
+//!   0   state (8 bits) | whether its host is lost (1) | whether it is a guest (7) | host number (16) | incarnation (32)
 //!   8   host identity
 //!   16  slot (32) | process id (32)
 //!   24  rank in the first world, plus one (32) | raw wait status (32)
@@ -10,7 +10,8 @@
 //!   40  the incarnation whose messages the relay takes, or zero (32) | unused (32)
 //! world table, written once, by the segment's maker:
 //!   peer of rank 0, 1, ..., plus one (32 bits each); rank of peer 0, 1, ..., plus one (32 bits each)
-//! names of hosts, by their numbers: 64 bytes of text each, written by the daemon alone
+//! hosts, by their numbers, written by the daemon alone: 64 bytes of text each, then
+//!   64  cores (16 bits) | whether it takes part no more (8)
 //! ```
 //!
 //! A *peer* is a slot of this segment, or the number of slots plus the place of a far record. The daemon announces
@@ -19,12 +20,13 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::observed::Observed;
-use crate::plan::{HOST_NAME_BYTES, JobName, NAME_WORDS, WORLD_ENTRY_BYTES};
+use crate::plan::{HOST_BYTES, JobName, NAME_WORDS, WORLD_ENTRY_BYTES};
 use crate::segment::Segment;
 use crate::slots::membership::{SlotRecord, SlotState};
 
 /// Where a bit field of a record's first word begins.
 const LOST_BIT: u32 = 8;
+const GUEST_BIT: u32 = 9;
 const HOST_NUMBER_BIT: u32 = 16;
 /// Where a record has the hazard.
 const FAR_HAZARD: u64 = 32;
@@ -59,6 +61,8 @@ pub struct FarRecord {
     pub status: i32,
     /// The process is gone because its host is lost.
     pub is_host_lost: bool,
+    /// The launcher has not started the process.
+    pub is_guest: bool,
 }
 
 impl FarRecord {
@@ -72,15 +76,17 @@ impl FarRecord {
             state: SlotState::from_bits(first as u8),
             pid: (third >> 32) as u32,
             status: (fourth >> 32) as i32,
-            is_host_lost: first >> LOST_BIT & 0xff != 0,
+            is_host_lost: first >> LOST_BIT & 1 != 0,
+            is_guest: first >> GUEST_BIT & 0x7f != 0,
         }
     }
 
     fn to_words(self) -> [u64; 4] {
-        let Self { process, host_number, rank, state, pid, status, is_host_lost } = self;
+        let Self { process, host_number, rank, state, pid, status, is_host_lost, is_guest } = self;
         [
             state as u64
                 | u64::from(is_host_lost) << LOST_BIT
+                | u64::from(is_guest) << GUEST_BIT
                 | u64::from(host_number) << HOST_NUMBER_BIT
                 | u64::from(process.incarnation) << 32,
             process.host,
@@ -200,13 +206,35 @@ impl Segment {
 
     /// Writes the name of a host; for the daemon alone. Nothing happens if there is no room for so many hosts.
     pub fn set_host_name(&self, number: u16, name: JobName) {
-        const { assert!(HOST_NAME_BYTES as usize == NAME_WORDS * 8) }
+        const { assert!(HOST_BYTES as usize == NAME_WORDS * 8 + 8) }
         if u32::from(number) < self.plan().hosts {
             let place = self.plan().host_name(number.into());
             for (at, word) in (0..).zip(name.to_words()) {
                 self.long(place + at * 8).store(word, Ordering::Release);
             }
         }
+    }
+
+    /// The cores of a host, 0 if they are not known, and whether it is lost or has left.
+    pub fn host_state(&self, number: u16) -> (u16, bool) {
+        if u32::from(number) >= self.plan().hosts {
+            return (0, false);
+        }
+        let word = self.long(self.host_word(number)).load(Ordering::Acquire);
+        (word as u16, word >> 16 & 0xff != 0)
+    }
+
+    /// Writes the cores of a host, and whether it takes part no more; for the daemon alone. Nothing happens if there is no
+    /// room for so many hosts.
+    pub fn set_host_state(&self, number: u16, cores: u16, is_gone: bool) {
+        if u32::from(number) < self.plan().hosts {
+            let word = u64::from(cores) | u64::from(is_gone) << 16;
+            self.long(self.host_word(number)).store(word, Ordering::Release);
+        }
+    }
+
+    fn host_word(&self, number: u16) -> u64 {
+        self.plan().host_name(number.into()) + HOST_BYTES - 8
     }
 
     /// The place of an entry of the world table.
@@ -275,6 +303,7 @@ mod tests {
             pid: 4711,
             status: -11,
             is_host_lost: true,
+            is_guest: false,
         };
         segment.set_far_record(2, record);
         segment.set_far_record(3, record); // there is none
@@ -284,10 +313,26 @@ mod tests {
         }
         let other =
             FarRecord { rank: None, state: SlotState::Alive, is_host_lost: false, ..record };
+        let other = FarRecord { is_guest: true, ..other };
         segment.set_far_record(2, other);
         assert_eq!(segment.far_record(2), other);
         let as_slot = segment.peer_record(segment.plan().slots() + 2);
         assert_eq!((as_slot.state, as_slot.pid, as_slot.status), (SlotState::Alive, 4711, -11));
+    }
+
+    #[test]
+    fn a_host_has_a_name_and_a_state_beside_it() {
+        let segment = segment(2);
+        segment.set_host_name(1, JobName::new("n"));
+        segment.set_host_name(0, JobName::new(&"x".repeat(64)));
+        assert_eq!([0, 1].map(|host| segment.host_state(host)), [(0, false); 2]);
+        segment.set_host_state(1, u16::MAX, true);
+        segment.set_host_state(0, 3, false);
+        segment.set_host_state(2, 4, true); // there is no room
+        let states = [0, 1, 2].map(|host| segment.host_state(host));
+        assert_eq!(states, [(3, false), (u16::MAX, true), (0, false)]);
+        assert_eq!(segment.host_name(1).to_string(), "n");
+        assert_eq!(segment.host_name(0).to_string().len(), 64);
     }
 
     #[test]

@@ -5,7 +5,8 @@
 //! byte 4  job state: 0 running, 1 ending
 //! 128 + 32 * slot   state (8 bits) | stopped (8) | cache (16) | incarnation (32)
 //!            + 8    process id (32) | raw wait status (32)
-//!            + 16   rank of the process that this one replaces, plus one (32) | which new start it is (32)
+//!            + 16   rank of the process that this one replaces, plus one (32) | which new start it is (32): 0 for one that was
+//!                   started while the job ran, and has its number in place of a rank
 //!            + 24   how often a process that had left came back to the slot (32) | unused (32)
 //! ```
 
@@ -32,7 +33,8 @@ pub struct SlotRecord {
     /// The raw wait status, once the process is gone; [`SlotRecord::UNKNOWN_STATUS`] where the
     /// agent was not its parent.
     pub status: i32,
-    /// The process that it replaces, if it was started again after a failure.
+    /// The process that it replaces, if it was started again after a failure. A process that was started while the job
+    /// ran has its number there, and no new start ([`SlotRecord::is_added`]).
     pub replaces: Option<Replaced>,
     /// How often a process that had left came back to the slot. Each time is an incarnation of its own.
     pub returns: u32,
@@ -64,6 +66,12 @@ impl SlotRecord {
             stopped: first >> 8 & 0xff != 0,
             status: (second >> 32) as i32,
         }
+    }
+
+    /// Whether the process was started while the job ran, and replaces none: its record has its number and no new start.
+    #[inline]
+    pub const fn is_added(&self) -> bool {
+        matches!(self.replaces, Some(Replaced { number: 0, .. }))
     }
 
     /// Which process of the slot this is, counted from 1, whether or not it has left and come back: what lies in the

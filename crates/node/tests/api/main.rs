@@ -17,6 +17,7 @@ mod ports;
 mod regions;
 mod semaphores;
 mod served_groups;
+mod starting;
 #[path = "../support/mod.rs"]
 mod support;
 mod threads;

@@ -22,6 +22,7 @@ mod named_groups;
 mod regions;
 mod relayed;
 mod slow;
+mod starting;
 #[path = "../support/mod.rs"]
 mod support;
 mod urgent;

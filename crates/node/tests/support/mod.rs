@@ -100,8 +100,19 @@ pub(crate) fn in_job_with(processes: usize, test: &str, options: Options, body: 
 /// Runs `body` in every process of a job that goes on after a failure; all but one of them end by
 /// saying `survivor done`. Over several hosts, a test about one host does nothing.
 pub(crate) fn in_enduring_job(processes: usize, test: &str, code: i32, body: impl FnOnce(Job)) {
+    in_enduring_job_with(processes, test, ThreadMode::Single, code, body);
+}
+
+/// Runs `body` as [`in_enduring_job`] does, in processes that call with these threads.
+pub(crate) fn in_enduring_job_with(
+    processes: usize,
+    test: &str,
+    threads: ThreadMode,
+    code: i32,
+    body: impl FnOnce(Job),
+) {
     if is_member() {
-        return body(Job::join().unwrap());
+        return body(Job::join_with(Options { threads, ..Options::default() }).unwrap());
     }
     if one_host(test).is_some() {
         return;

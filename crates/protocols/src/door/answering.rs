@@ -8,6 +8,7 @@ use super::keeper::Keeper;
 use super::name::Name;
 use super::object::{ObjectAnswer, ObjectQuestion};
 use super::question::{Answer, Published, Question, Reply};
+use super::start::{STARTS_MAX, StartAnswer, StartRefusal, StartWish};
 use super::steps::{DoorAction, Listener, Listening, MemoryNumber, Visitor};
 use super::verdict::Verdict;
 use super::{Door, MemberStanding};
@@ -29,6 +30,8 @@ pub(super) enum Pending {
     Observe,
     /// A question about an object: answered when there is memory.
     Object(ObjectQuestion),
+    /// Start a process: answered when it has joined, or will not.
+    Start,
 }
 
 /// A name that a process wants to publish, with the context of its port.
@@ -81,6 +84,7 @@ impl Door {
                 self.unpublish(visitor, process, &name);
             }
             (Question::Object(question), _) => self.about_object(membership, visitor, question),
+            (Question::Start(wish), None) => self.start(membership, visitor, wish),
             _ => self.refuse(visitor, Verdict::Senseless),
         }
     }
@@ -200,6 +204,33 @@ impl Door {
             (ObjectAnswer::bare(Verdict::NotAlive), None)
         };
         self.end(visitor, Reply::Object(answer), memory);
+    }
+
+    /// Passes a wish on, if it is one of a living process and few enough are under way.
+    fn start(&mut self, membership: &Membership, visitor: Visitor, wish: Box<StartWish>) {
+        let refusal = match wish.check() {
+            _ if !membership.is_alive(wish.asker) => Some(StartRefusal::NotAlive),
+            Err(refusal) => Some(refusal),
+            Ok(()) if !membership.is_running() => Some(StartRefusal::Ending),
+            Ok(()) => (self.starts >= STARTS_MAX).then_some(StartRefusal::TooMany),
+        };
+        match refusal {
+            Some(refusal) => {
+                self.end(visitor, Reply::Start(StartAnswer::Refused(refusal)), None);
+            }
+            None => {
+                self.starts += 1;
+                self.wait_for(visitor, Pending::Start, DoorAction::Start { visitor, wish });
+            }
+        }
+    }
+
+    /// Answers a wish. Its visitor may have gone.
+    pub(super) fn started(&mut self, visitor: Visitor, answer: &StartAnswer) {
+        self.starts = self.starts.saturating_sub(1);
+        if let Some(Pending::Start) = self.pending(visitor) {
+            self.end(visitor, Reply::Start(answer.clone()), None);
+        }
     }
 
     /// Passes on what a process says of itself. Of a process that has ended, or has another in its slot, that means

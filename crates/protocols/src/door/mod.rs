@@ -27,6 +27,7 @@ pub use self::name::{NAME_BYTES_MAX, Name, NameError};
 use self::names::Names;
 pub use self::object::{Object, ObjectAnswer, ObjectKind, ObjectQuestion, ObjectRequest};
 pub use self::question::{Answer, Published, Question, Reply};
+pub use self::start::{STARTS_MAX, StartAnswer, StartRefusal, StartWish, WISH_BYTES_MAX};
 pub use self::steps::{DoorAction, Input, Listener, Listening, MemoryNumber, Visitor};
 pub use self::verdict::{KEPT_MAX, NAMES_MAX, Verdict};
 use crate::membership::{Membership, Refusal};
@@ -38,6 +39,7 @@ mod names;
 mod object;
 mod question;
 pub(crate) mod registry;
+mod start;
 mod steps;
 mod verdict;
 
@@ -58,6 +60,8 @@ pub struct Door {
     visitors: BTreeMap<Visitor, Visit>,
     names: Names,
     keeper: Keeper,
+    /// The starts that were passed on and have no answer yet, also of visitors that have gone.
+    starts: usize,
     actions: Vec<DoorAction>,
 }
 
@@ -100,6 +104,7 @@ impl Door {
             visitors: BTreeMap::new(),
             names: Names::default(),
             keeper: Keeper::new(host),
+            starts: 0,
             actions: Vec::new(),
         }
     }
@@ -122,6 +127,7 @@ impl Door {
             Input::Admitted { visitor, process } => self.admitted(visitor, process),
             Input::Refused { visitor, why } => self.refused(now, membership, visitor, why),
             Input::Ended { process } => self.ended(process),
+            Input::Started { visitor, answer } => self.started(visitor, answer),
             Input::Tick => self.tick(now),
         }
         let released = self.keeper.take_released().into_iter().map(DoorAction::Release);
@@ -312,7 +318,14 @@ mod tests {
         /// Creates a job with two living processes, whose PIDs are 100 and 101.
         pub(super) fn new() -> Self {
             let (on_failure, grace) = (OnFailure::Notify, Duration::ZERO);
-            let plan = MembershipPlan { host: HOST, processes: 2, guests: 1, on_failure, grace };
+            let plan = MembershipPlan {
+                host: HOST,
+                processes: 2,
+                guests: 1,
+                keeps_ranks: false,
+                on_failure,
+                grace,
+            };
             let mut membership = Membership::new(plan);
             for slot in 0..2 {
                 let input = membership::Input::Started { slot: Slot(slot), pid: 100 + slot };

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::name::Name;
 use super::object::{NOBODY, ObjectAnswer, ObjectQuestion};
+use super::start::{StartAnswer, StartWish, WISH_BYTES_MAX};
 use super::verdict::Verdict;
 
 /// The first bytes of each message. The last one is the version: programs of two installations may meet at a name.
@@ -61,6 +62,8 @@ pub enum Question {
     },
     /// Do something with an object.
     Object(ObjectQuestion),
+    /// Have a process started.
+    Start(Box<StartWish>),
 }
 
 /// An answer about the job or a published name.
@@ -81,17 +84,19 @@ pub enum Reply {
     Plain(Answer),
     /// About an object.
     Object(ObjectAnswer),
+    /// About a process that was to be started.
+    Start(StartAnswer),
 }
 
 impl ControlMessage for Question {
     const NAME: &'static str = "a question at a joining socket";
-    const BYTES_MAX: usize = 144;
+    const BYTES_MAX: usize = WISH_BYTES_MAX;
     const MARK: &'static [u8] = MARK;
 }
 
 impl ControlMessage for Reply {
     const NAME: &'static str = "an answer of a joining socket";
-    const BYTES_MAX: usize = 144;
+    const BYTES_MAX: usize = 768;
     const MARK: &'static [u8] = MARK;
 }
 

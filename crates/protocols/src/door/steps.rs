@@ -4,6 +4,7 @@ use landeck_wire::{ProcessId, Slot};
 
 use super::name::Name;
 use super::question::{Answer, Reply};
+use super::start::{StartAnswer, StartWish};
 use crate::membership::{LastPresence, Refusal};
 
 /// A connection at the joining socket. The driver numbers them, and uses no number twice.
@@ -83,6 +84,13 @@ pub enum Input<'a> {
     Ended {
         /// The process.
         process: ProcessId,
+    },
+    /// Answers [`DoorAction::Start`].
+    Started {
+        /// The connection whose wish it was.
+        visitor: Visitor,
+        /// The answer.
+        answer: &'a StartAnswer,
     },
     /// Time has passed.
     Tick,
@@ -192,6 +200,13 @@ pub enum DoorAction {
     },
     /// Stop listening.
     Deafen(Listener),
+    /// Have a process started, and answer by [`Input::Started`] once, whether or not the visitor is still there.
+    Start {
+        /// The connection whose wish it is.
+        visitor: Visitor,
+        /// The wish.
+        wish: Box<StartWish>,
+    },
     /// Read the word that the process of a slot wrote about itself.
     Look {
         /// The connection whose question needs it.

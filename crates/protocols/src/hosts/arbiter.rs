@@ -325,6 +325,26 @@ impl Arbiter {
         }
     }
 
+    /// Takes the report of a host that a process of its own takes part with which the job did not begin. It counts unless
+    /// its end has a word.
+    pub fn process_came(
+        &mut self,
+        host: HostNumber,
+        incarnation: HostIncarnation,
+        process: ProcessId,
+        is_guest: bool,
+    ) -> Vec<ArbiterOutput> {
+        if !self.is_living(host, incarnation) {
+            return vec![ArbiterOutput::Exclude { to: host, incarnation }];
+        }
+        match self.job_of(process, (host, incarnation)) {
+            Some(job) if !self.ended.contains_key(&process) => {
+                self.give(WordContent::ProcessCame { job, process, is_guest })
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// The job of a process, if its segment is one of this host.
     fn job_of(&self, process: ProcessId, host: (HostNumber, HostIncarnation)) -> Option<JobId> {
         let part = self.segments.get(&process.segment)?;
@@ -574,10 +594,29 @@ mod tests {
 
     const JOB: JobId = JobId(5);
 
+    #[test]
+    fn a_process_comes_before_its_end_and_by_the_word_of_its_host() {
+        let (mut arbiter, _) = Arbiter::new(entry(0, 10));
+        arbiter.admit(entry(1, 11)).unwrap();
+        let (host, incarnation) = (HostNumber(1), HostIncarnation(11));
+        arbiter.add_part(JOB, SegmentId(1), host, incarnation);
+        let process =
+            ProcessId { segment: SegmentId(1), slot: Slot(9), incarnation: Incarnation(1) };
+        let foreign = arbiter.process_came(HostNumber(0), HostIncarnation(10), process, false);
+        assert!(foreign.is_empty(), "it is none of that host: {foreign:?}");
+        let came = arbiter.process_came(host, incarnation, process, false);
+        let word = WordContent::ProcessCame { job: JOB, process, is_guest: false };
+        let is_it = |output: &ArbiterOutput| matches!(output, ArbiterOutput::Send { word: it, .. } if it.content == word);
+        assert!(came.iter().any(is_it), "{came:?}");
+        arbiter.process_ended(host, incarnation, process, ProcessEnd::Left);
+        assert!(arbiter.process_came(host, incarnation, process, false).is_empty(), "it has ended");
+    }
+
     fn entry(host: u16, incarnation: u64) -> HostEntry {
         let incarnation = HostIncarnation(incarnation);
         let name = format!("h{host}");
-        HostEntry { host: HostNumber(host), incarnation, name, key: [0; 32], addresses: Vec::new() }
+        let (host, addresses) = (HostNumber(host), Vec::new());
+        HostEntry { host, incarnation, name, key: [0; 32], addresses, cores: 1 }
     }
 
     fn process(segment: u64) -> ProcessId {

@@ -30,6 +30,11 @@ pub enum FarState {
     Left,
     /// The process left in good order, and may come back.
     Away,
+    /// The process takes part, and the job did not begin with it.
+    Came {
+        /// Whether it is a guest, and not one that the launcher has started.
+        is_guest: bool,
+    },
     /// The process takes part again, as its next incarnation.
     Back,
     /// The process died.
@@ -233,6 +238,9 @@ impl WordFollower {
                 };
                 Some(far(FarSubject::Process(process), state))
             }
+            WordContent::ProcessCame { process, is_guest, .. } => {
+                Some(far(FarSubject::Process(process), FarState::Came { is_guest }))
+            }
             WordContent::ProcessReturned { job, process } => {
                 let left = (job, ProcessEnd::Left);
                 self.ended.extend(process.before().map(|before| (before, left)));
@@ -320,6 +328,7 @@ mod tests {
             name: "a".into(),
             key: [0; 32],
             addresses: Vec::new(),
+            cores: 1,
         };
         let incarnation = HostIncarnation(5);
         let words = [

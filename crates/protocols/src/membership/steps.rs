@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use landeck_wire::{ProcessId, Slot};
+use serde::{Deserialize, Serialize};
 
 use crate::record::Record;
 use crate::restarts::Restart;
@@ -66,6 +67,11 @@ pub enum Input {
         wanted: Option<Slot>,
         /// Its PID.
         pid: u32,
+    },
+    /// One more process of the job is to be started. [`Output::Start`] with the number 0, or [`Output::NotAdded`] answers.
+    Add {
+        /// Its number: no rank of this host, and that of no process that lives.
+        rank: u32,
     },
     /// The job is to end: its processes are asked to end, and killed after the grace time.
     End {
@@ -140,14 +146,21 @@ pub enum Output {
         /// When it is started again, and the number of that restart.
         restart: Restart,
     },
-    /// Start the process of a rank again, in this slot.
+    /// Start the process of a rank again, in this slot, or one more process.
     Start {
         /// The slot, which is reserved for it.
         slot: Slot,
-        /// The rank as which it was first started.
+        /// The rank as which it was first started, or the number of the added process.
         rank: u32,
-        /// The number of the restart: 1 is the first.
+        /// The number of the restart: 1 is the first, and 0 an added process.
         number: u32,
+    },
+    /// There is no slot for one more process.
+    NotAdded {
+        /// Its number.
+        rank: u32,
+        /// The reason.
+        why: Refusal,
     },
     /// The job ends because the guest of this slot has ended it.
     GuestAborted {
@@ -159,7 +172,7 @@ pub enum Output {
 }
 
 /// The reason why a process may not join.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Refusal {
     /// Every slot has a living process, is reserved, or has contents that other processes may need.
     Full,

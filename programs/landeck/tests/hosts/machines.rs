@@ -1,5 +1,6 @@
 //! Machines that stay: hosts that come, jobs that share them, launchers, daemons and founders that die.
 
+use super::members::is_member;
 use super::*;
 
 /// Hosts of a test, of which the first ones are a machine called lab.
@@ -666,4 +667,50 @@ fn a_detached_job_has_a_machine_of_its_own() {
     detached.assert(125, &["host n9"]);
     assert_eq!(attached.err, detached.err);
     cluster.assert_nothing_left();
+}
+
+/// A process of a job on two hosts, which sees a third one come and leave.
+fn see_a_host_come_and_leave() {
+    let job = landeck::Job::join().unwrap();
+    let until = |what: &str, is_it: &dyn Fn(&[landeck::HostOfJob]) -> bool| {
+        let mut hosts = job.hosts();
+        while !is_it(&hosts) {
+            hosts = job.hosts_after_within(&hosts, Duration::from_secs(60)).unwrap();
+        }
+        println!("rank {} sees {what}", job.world().rank());
+        hosts
+    };
+    until("two", &|hosts| hosts.len() == 2 && hosts.iter().all(landeck::HostOfJob::takes_part));
+    let hosts = until("three", &|hosts| hosts.len() == 3);
+    let third = &hosts[2];
+    assert!(third.is_up() && !third.takes_part() && third.processes() == 0, "{third:?}");
+    assert_eq!(third.processors(), hosts[0].processors(), "{hosts:?}");
+    let refused = job.start_on(third, &landeck::Executable::new("true")).unwrap_err();
+    assert!(refused.to_string().contains("has no part of this job"), "{refused}");
+    until("it leave", &|hosts| hosts.len() == 3 && !hosts[2].is_up());
+    job.leave().unwrap();
+}
+
+#[test]
+fn a_job_sees_a_host_come_and_leave() {
+    const TEST: &str = "machines::a_job_sees_a_host_come_and_leave";
+    if is_member() {
+        return see_a_host_come_and_leave();
+    }
+    let Some(cluster) = lab("a_job_sees_a_host_come_and_leave", 3, &["n2"]) else { return };
+    let program = std::env::current_exe().unwrap();
+    let program = [program.to_str().unwrap(), TEST, "--exact", "--nocapture", "--test-threads=1"];
+    let run_job = [&["run", "-n", "2", "--map-by", "node"], &program[..]].concat();
+    let job = start(&mut cluster.landeck(&run_job));
+    let both_see = |what: &str| {
+        let line = format!("sees {what}\n");
+        job.out.wait_for(what, |text| text.matches(&line).count() == 2);
+    };
+    both_see("two");
+    run(&mut cluster.landeck(&["vm", "add", "--rsh", "landeck-rsh", "n3"])).assert(0, &[]);
+    both_see("three");
+    run(&mut cluster.landeck(&["vm", "remove", "n3"])).assert(0, &[]);
+    both_see("it leave");
+    job.end().assert(0, &[]);
+    cluster.stop_lab();
 }

@@ -105,6 +105,9 @@ impl HostChecks {
                 let is_over = self.over.contains(&incarnation_of(*process));
                 ensure(is_first && !is_over, name, || format!("another word on process {process}"))
             }
+            WordContent::ProcessCame { process, .. } => {
+                ensure(!self.ended.contains_key(process), name, || format!("{process} comes late"))
+            }
             WordContent::ProcessReturned { process, .. } => {
                 let name = "only a process that is away returns";
                 let before = process.before().and_then(|before| self.ended.get_mut(&before));
@@ -345,6 +348,9 @@ fn consequence(word: &Word) -> FollowerOutput {
         }
         WordContent::ProcessEnded { process, end: ProcessEnd::Away, .. } => {
             far(FarSubject::Process(process), FarState::Away)
+        }
+        WordContent::ProcessCame { process, is_guest, .. } => {
+            far(FarSubject::Process(process), FarState::Came { is_guest })
         }
         WordContent::ProcessReturned { process, .. } => {
             far(FarSubject::Process(process), FarState::Back)

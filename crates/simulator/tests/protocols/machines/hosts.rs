@@ -248,6 +248,7 @@ fn entry(host: usize, incarnation: u64) -> HostEntry {
         name: format!("h{host}"),
         key: [0; 32],
         addresses: Vec::new(),
+        cores: 1,
     }
 }
 
