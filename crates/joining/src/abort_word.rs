@@ -3,18 +3,12 @@
 //! On each host the word of the segment has the first process ([`Segment::claim_abort`]). In a job on several hosts the
 //! first processes of the hosts ask the arbiter, which keeps the claim of the first of all like a name of the job.
 
-use std::thread;
-use std::time::{Duration, Instant};
-
 use landeck_memory::Segment;
 use landeck_memory::abort::{AbortClaim, SAYING_LIMIT, digest};
 use landeck_protocols::door::Object;
 use landeck_wire::ProcessId;
 
 use crate::job_names;
-
-/// How often a process looks whether another one, which aborts the job, has ended.
-const LOOK: Duration = Duration::from_millis(1);
 
 /// The claim of a process to say why it aborts its job.
 #[derive(Clone, Debug)]
@@ -54,10 +48,7 @@ impl AbortWord {
     /// The claim of a process that is behind one of another host: that one ends when it has said its message. The others of
     /// this host wait as long as this process does.
     fn behind(&self, first: &Object, words: [u64; 2]) -> AbortClaim {
-        let began = Instant::now();
-        while !job_names::is_over(&self.segment, first.owner) && began.elapsed() < SAYING_LIMIT {
-            thread::sleep(LOOK);
-        }
+        job_names::wait_until_over(&self.segment, first.owner, SAYING_LIMIT);
         self.said();
         if first.words == words { AbortClaim::Said } else { AbortClaim::OtherCause }
     }
@@ -65,6 +56,8 @@ impl AbortWord {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
     use landeck_memory::{FarProcess, FarRecord, SegmentPlan, SlotState};
     use landeck_wire::{Incarnation, SegmentId, Slot};

@@ -34,8 +34,7 @@ pub fn publish(
     loop {
         match ask(segment, &question)? {
             Err(taken) if is_over(segment, taken.owner) && Instant::now() < until => {
-                let moment = Timespec { tv_sec: 0, tv_nsec: END_LOOK.as_nanos() as i64 };
-                let _ = poll(&mut [], Some(&moment));
+                pause();
             }
             Err(taken) => return Err(taken_by(segment, kind, name, &taken)),
             Ok(named) => return Ok(named),
@@ -156,8 +155,22 @@ pub fn host_name(segment: &Segment, process: ProcessId) -> Option<String> {
     })
 }
 
+/// Waits until this host knows that a process has ended, but no longer than this.
+pub(crate) fn wait_until_over(segment: &Segment, process: ProcessId, within: Duration) {
+    let until = Instant::now() + within;
+    while !is_over(segment, process) && Instant::now() < until {
+        pause();
+    }
+}
+
+/// Lets a moment pass between two looks.
+fn pause() {
+    let moment = Timespec { tv_sec: 0, tv_nsec: END_LOOK.as_nanos() as i64 };
+    let _ = poll(&mut [], Some(&moment));
+}
+
 /// Whether this host knows already that a process has ended.
-pub(crate) fn is_over(segment: &Segment, process: ProcessId) -> bool {
+fn is_over(segment: &Segment, process: ProcessId) -> bool {
     if process.segment.0 == segment.plan().host {
         let record = segment.slot_record(process.slot.0);
         return record.incarnation != process.incarnation.0 || record.state.is_gone();

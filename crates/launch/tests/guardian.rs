@@ -276,12 +276,12 @@ fn a_program_that_cannot_start_is_named() {
 }
 
 fn a_failure_ends_the_others() {
-    let mut job = Job::start(OnFailure::Abort, &["sleep 300", &exits_when_told(7), "sleep 300"]);
-    job.tell(1);
+    let mut job = Job::start(OnFailure::Abort, &["sleep 300"; 3]);
+    process::signal_process(job.pid(1), libc::SIGKILL);
     let events = job.until_all_ended();
     let first = events.iter().find(|event| matches!(event, Event::Ended { .. }));
     assert!(
-        matches!(first, Some(Event::Ended { slot: 1, status, .. }) if *status == 7 << 8),
+        matches!(first, Some(Event::Ended { slot: 1, status: libc::SIGKILL, .. })),
         "the cause comes first: {events:?}"
     );
     for slot in [0, 2] {
@@ -301,13 +301,13 @@ fn a_process_that_does_not_end_is_killed() {
 }
 
 fn notify_lets_the_others_go_on() {
-    let mut job = Job::start(OnFailure::Notify, &["exit 1", &exits_when_told(5)]);
+    let mut job = Job::start(OnFailure::Notify, &["exit 1", "sleep 300"]);
     job.until(|events| ended(events, 0).is_some());
     assert_eq!(job.segment.job_state(), JobState::Running);
     assert_ne!(job.segment.slot_record(0).state, SlotState::Alive);
-    job.tell(1);
+    process::signal_process(job.pid(1), libc::SIGKILL);
     let events = job.until_all_ended();
-    assert_eq!(ended(&events, 1), Some(5 << 8));
+    assert_eq!(ended(&events, 1), Some(libc::SIGKILL));
 }
 
 const RESTART: OnFailure = OnFailure::Restart { times: 3, then_abort: true };
@@ -709,12 +709,6 @@ impl Job {
         self.segment.slot_record(slot).pid
     }
 
-    /// Tells the process of a slot to exit, once it is ready. No other process writes anything.
-    fn tell(&mut self, slot: u32) {
-        assert_eq!(self.read_lines(1), ["ready"]);
-        process::signal_process(self.pid(slot), libc::SIGUSR1);
-    }
-
     fn host(&self) -> SegmentId {
         SegmentId(self.segment.plan().host)
     }
@@ -735,11 +729,6 @@ impl Job {
         self.output.read_to_string(&mut text).unwrap();
         text
     }
-}
-
-/// A script that says "ready", and ends with this exit code when [`Job::tell`] tells it.
-fn exits_when_told(code: u8) -> String {
-    format!("trap 'exit {code}' USR1; echo ready; while :; do sleep 0.01; done")
 }
 
 fn order(on_failure: OnFailure, scripts: &[&str]) -> GuardianOrder {
