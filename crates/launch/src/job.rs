@@ -13,18 +13,19 @@ use std::time::{Duration, Instant};
 use landeck_host::budget::make_room_for_descriptors;
 use landeck_host::detached::{self, Side};
 use landeck_host::placement::CpuPlacement;
-use landeck_host::report::ProcessFailure;
 use landeck_host::say::{complain, say};
 use landeck_host::signals::{self, CaughtSignal, CaughtSignals, Reaction, SignalConduct};
 use landeck_host::start_signals;
 use landeck_hostfile::{HostRequest, RankPlace};
 use landeck_joining::address::{Address, is_listened_to};
 use landeck_memory::JobName;
-use landeck_protocols::door::{StartAnswer, StartRefusal, StartWish};
+use landeck_protocols::door::StartRefusal;
 use landeck_protocols::hosts::BookingWish;
 use landeck_wire::{HostNumber, JobId, SegmentId};
 use rustix::event::epoll::EventFlags;
 
+use self::detaching::own_output;
+use self::starting::end_in_words;
 use crate::arbiter::Arbiter;
 use crate::events::Happened;
 use crate::hosts_options::{HostsOptions, ranks_by};
@@ -42,8 +43,11 @@ use crate::request::{
     Explanation, LAUNCHER_FAILED, Launch, LaunchError, MachineWish, ServeGroups, TIMED_OUT, system,
 };
 use crate::spec::{HostSpec, JobSpec, RankSpec};
-use crate::starts::{self, Answered, Starts};
+use crate::starts::Starts;
 use crate::watch::Watch;
+
+mod detaching;
+mod starting;
 
 /// The names of watched descriptors, below those of parts.
 const SIGNALS: u64 = 0;
@@ -52,8 +56,6 @@ const SINKS: u64 = 1 << 32;
 
 /// How long hosts have to say where their processes are.
 const PLACES_TIME: Duration = Duration::from_secs(5);
-/// The longest time that the joining of a started process is waited for.
-const JOIN_TIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// The output streams of a process, by their numbers.
 const STREAMS: [Stream; 2] = Stream::ALL;
 
@@ -598,79 +600,6 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The first host of a job of which this host has no picture: it has no part here, and no machine that stays.
-    fn only_elsewhere(&self) -> Option<&str> {
-        let is_here =
-            |host: &HostState| [HostNumber::NONE, HostNumber::ARBITER].contains(&host.number);
-        let is_seen = self.launch.machine.is_some() || self.hosts.iter().any(is_here);
-        self.record.as_ref().filter(|_| !is_seen).map(|record| record.host(0))
-    }
-
-    /// Lets the process that was started go, when all processes of a detached job run.
-    fn leave_starter(&mut self) -> Result<(), LaunchError> {
-        let has_begun = self.record.as_ref().is_some_and(Record::has_begun);
-        let Some(mut file) = self.detached.take_if(|_| has_begun) else { return Ok(()) };
-        file.keep();
-        let places = self.launch.output_directory.as_ref().and(file.path().parent());
-        let name = JobName::new(&self.launch.job_name()).to_string();
-        let job = self.job.map(|job| job.to_string()).unwrap_or_default();
-        let text = begun_text(&name, &job, places.unwrap_or(file.path()), self.only_elsewhere());
-        self.output.leave_starter();
-        detached::is_ready(&text, Some(file.as_fd())).map_err(system("leave its terminal"))
-    }
-
-    /// Has a process started that a process of a host wants.
-    fn take_wish(&mut self, asker: usize, request: u64, rank: Option<u32>, wish: Box<StartWish>) {
-        let patience = Duration::from_millis(wish.join_ms).min(JOIN_TIME_MAX);
-        let until = Instant::now() + starts::START_TIME;
-        let question = starts::Question { host: asker, request, patience, until };
-        match self.host_of_wish(asker, &wish) {
-            Ok(place) => self.start_process(place, question, rank, wish),
-            Err(refusal) => self.answer_starts([(question, StartAnswer::refused(refusal))]),
-        }
-    }
-
-    /// The place of the host where a process is wanted.
-    fn host_of_wish(&self, asker: usize, wish: &StartWish) -> Result<usize, StartRefusal> {
-        // A job on one host does not know its number.
-        let own = Some(asker).filter(|_| wish.host == HostNumber::NONE);
-        let place = own.or_else(|| self.hosts.iter().position(|host| host.number == wish.host));
-        let place = place.ok_or_else(|| StartRefusal::NoSuchHost(wish.host.0.to_string()))?;
-        let name = || self.record.as_ref().map_or("", |record| record.host(place)).to_owned();
-        match self.hosts[place].is_over {
-            true => Err(StartRefusal::HostLost(name())),
-            false => Ok(place),
-        }
-    }
-
-    fn start_process(
-        &mut self,
-        place: usize,
-        question: starts::Question,
-        asker: Option<u32>,
-        wish: Box<StartWish>,
-    ) {
-        let Some(record) = &mut self.record else { return };
-        let (ranks, host) = (record.ranks(), record.host(place).to_owned());
-        let rank = self.starts.begin(place, question);
-        record.add(rank, place, &wish.program);
-        self.output.add_process(rank as usize);
-        if let Err(error) = self.add_sources(rank, ranks, &host) {
-            let answered = self.starts.refused(rank, StartRefusal::System(error.to_string()));
-            return self.answer_starts(answered);
-        }
-        let like = asker.filter(|&rank| rank < ranks).unwrap_or(0);
-        let host = Some(self.hosts[place].number);
-        self.command(host, PartCommand::Start { rank, like, wish });
-    }
-
-    fn answer_starts(&mut self, answered: impl IntoIterator<Item = Answered>) {
-        for (starts::Question { host, request, .. }, answer) in answered {
-            let host = Some(self.hosts[host].number);
-            self.command(host, PartCommand::AnswerStart { request, answer });
-        }
-    }
-
     /// Starts the thread that serves groups, if there is to be one: a launcher that has started a process lets guests
     /// join as well. The thread ends with the launcher at the latest.
     fn serve_groups(&mut self) -> Result<(), LaunchError> {
@@ -920,32 +849,6 @@ impl<'a> Job<'a> {
     }
 }
 
-/// The end of a process that had not joined, in words.
-fn end_in_words(failure: Option<ProcessFailure>) -> String {
-    failure.map_or_else(|| "ended with exit code 0".to_owned(), ProcessFailure::sentence)
-}
-
-/// The output of a job: in the launcher's own streams, or in the file of a detached one.
-fn own_output(processes: usize, file: Option<&DetachedFile>) -> io::Result<JobOutput> {
-    let own = |stream: BorrowedFd<'_>| stream.try_clone_to_owned();
-    Ok(match file {
-        Some(file) => JobOutput::of_detached(processes, file.descriptor()?, file.descriptor()?),
-        None => JobOutput::new(processes, own(io::stdout().as_fd())?, own(io::stderr().as_fd())?),
-    })
-}
-
-/// The message that a detached job has begun. `elsewhere` is the host that has a picture of it, if this one has none.
-fn begun_text(name: &str, job: &str, output: &Path, elsewhere: Option<&str>) -> String {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
-    let word = if name.chars().all(is_plain) { name } else { job };
-    let (pid, output) = (std::process::id(), output.display());
-    let place = elsewhere.map_or_else(String::new, |host| format!(" on {host}"));
-    format!(
-        "{name} ({job}) has begun, launcher pid {pid}. Output: {output}\n\
-         See it by: landeck ps {word}{place}. End it by: landeck end {word}\n"
-    )
-}
-
 fn random_number() -> Result<u64, LaunchError> {
     let mut bytes = [0; 8];
     rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())
@@ -957,19 +860,6 @@ fn random_number() -> Result<u64, LaunchError> {
 mod tests {
     use super::*;
     use crate::request::ProgramRequest;
-
-    #[test]
-    fn a_detached_job_tells_the_words_that_reach_it() {
-        let text = |name, elsewhere| begun_text(name, "00ff", Path::new("/o"), elsewhere);
-        let pid = std::process::id();
-        let first = |name| format!("{name} (00ff) has begun, launcher pid {pid}. Output: /o\n");
-        let lines = "See it by: landeck ps heat. End it by: landeck end heat\n";
-        assert_eq!(text("heat", None), first("heat") + lines);
-        let lines = "See it by: landeck ps 00ff. End it by: landeck end 00ff\n";
-        assert_eq!(text("a b", None), first("a b") + lines);
-        let lines = "See it by: landeck ps heat on n2. End it by: landeck end heat\n";
-        assert_eq!(text("heat", Some("n2")), first("heat") + lines);
-    }
 
     #[test]
     fn a_rank_that_does_not_exist_gets_no_input() {

@@ -4,12 +4,12 @@
 //! it has no keeper. The keeper holds no key and no socket. When it is killed itself, the daemon gets SIGTERM.
 
 use std::io;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use landeck_host::fork::fork_child;
 use landeck_host::{descendants, detached, process, start_signals};
 use landeck_launch::machine::MachineName;
+use rustix::event::{Timespec, poll};
 use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 
 /// A daemon that was killed so often within a minute stays away.
@@ -18,7 +18,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// How long guardians have to end the processes of a killed daemon. Those have ten seconds of it.
 const GUARDIANS_TIME: Duration = Duration::from_secs(12);
 /// The time between two looks at guardians.
-const LOOK: Duration = Duration::from_millis(20);
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 /// The name of the process, as `ps` shows it.
 const NAME: &std::ffi::CStr = c"landeck-keeper";
 
@@ -97,7 +97,8 @@ fn end_rest() {
             }
             Ok(process::ChildLook::Quiet) => {}
         }
-        thread::sleep(LOOK);
+        // Interrupted or not, it looks again.
+        let _ = poll(&mut [], Some(&LOOK));
     }
     descendants::kill_all(&[]);
 }

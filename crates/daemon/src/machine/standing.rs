@@ -39,7 +39,7 @@ pub(crate) struct Standing {
     may_return: bool,
 }
 
-/// What a daemon needs to know to come back: its machine, and the options that it was started with.
+/// The machine of a daemon, and the options that it was started with: it comes back with them.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     /// The machine.
@@ -70,7 +70,7 @@ impl Standing {
         })
     }
 
-    /// The same daemon has come back, so nobody waits for it to be ready.
+    /// Notes that this daemon has come back, so nobody waits for it to be ready.
     pub(crate) fn returned(self) -> Self {
         Self { is_ready: true, may_return: true, ..self }
     }

@@ -30,7 +30,7 @@ pub(crate) fn lines() -> Vec<LogLine> {
     LINES.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
 }
 
-/// The same lines as commands get them, each with its time.
+/// Returns the lines as commands get them, each with its time.
 pub(crate) fn for_callers() -> Vec<(u64, String)> {
     lines().into_iter().map(|line| (line.at_ns, line.text)).collect()
 }

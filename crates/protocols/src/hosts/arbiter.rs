@@ -8,8 +8,8 @@
 //! A word is kept until every living host has applied it. A host that joins later gets a [`Snapshot`] of everything
 //! that was said before.
 
+use core::net::SocketAddr;
 use std::collections::{BTreeMap, VecDeque};
-use std::net::SocketAddr;
 
 use landeck_wire::word::{HostEntry, ProcessEnd, Word, WordContent};
 use landeck_wire::{HostIncarnation, HostNumber, JobId, ProcessId, SegmentId};

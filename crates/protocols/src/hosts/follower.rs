@@ -3,8 +3,8 @@
 //! Words may arrive in any order and several times. The follower applies each once, in the order of their numbers, and
 //! returns what follows: only an applied word changes a far record.
 
+use core::net::SocketAddr;
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 
 use landeck_wire::word::{HostEntry, ProcessEnd, Word, WordContent};
 use landeck_wire::{HostIncarnation, HostNumber, JobId, ProcessId};
