@@ -9,16 +9,11 @@ use std::time::{Duration, Instant};
 use landeck_host::fork::fork_child;
 use landeck_host::{descendants, detached, process, start_signals};
 use landeck_launch::machine::MachineName;
-use rustix::event::{Timespec, poll};
 use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 
 /// A daemon that was killed so often within a minute stays away.
 const STARTS_MAX: usize = 3;
 const MINUTE: Duration = Duration::from_secs(60);
-/// How long guardians have to end the processes of a killed daemon. Those have ten seconds of it.
-const GUARDIANS_TIME: Duration = Duration::from_secs(12);
-/// The time between two looks at guardians.
-const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 /// The name of the process, as `ps` shows it.
 const NAME: &std::ffi::CStr = c"landeck-keeper";
 
@@ -84,23 +79,17 @@ fn fork_kept() -> io::Result<Option<u32>> {
     Ok(child)
 }
 
-/// Waits until nothing runs any more that the killed daemon has started, and helps after a while.
+/// Waits until nothing runs any more that the killed daemon has started. Guardians end their processes, and then themselves.
 fn end_rest() {
-    let until = Instant::now() + GUARDIANS_TIME;
-    while Instant::now() < until {
-        match process::look() {
-            Ok(process::ChildLook::Childless) | Err(_) => return,
-            Ok(process::ChildLook::Changed(pid, change)) => {
-                // It is a child of this process alone.
-                let _ = process::settle(pid, change);
-                continue;
-            }
-            Ok(process::ChildLook::Quiet) => {}
+    loop {
+        let left = descendants::children();
+        let Some(&first) = left.first() else { return };
+        // Somebody may have stopped them. The PIDs are valid: they are children of this process, not reaped yet.
+        left.iter().for_each(|&pid| process::signal_process(pid, Signal::CONT.as_raw()));
+        if process::wait_for_end(first).is_err() {
+            return;
         }
-        // Interrupted or not, it looks again.
-        let _ = poll(&mut [], Some(&LOOK));
     }
-    descendants::kill_all(&[]);
 }
 
 #[cfg(test)]
