@@ -19,6 +19,20 @@ pub fn process_of(segment: &Segment, peer: Peer) -> ProcessId {
     ProcessId { segment: SegmentId(host), slot: Slot(slot), incarnation: Incarnation(incarnation) }
 }
 
+/// The peer that has this slot of a host here, whichever process has the slot. `None` if this host knows no such slot.
+#[must_use]
+pub fn peer_of_slot(segment: &Segment, host: SegmentId, slot: Slot) -> Option<Peer> {
+    let plan = segment.plan();
+    if host.0 == plan.host {
+        return (slot.0 < plan.slots()).then_some(Peer(slot.0));
+    }
+    let is_it = |&far: &u32| {
+        let FarProcess { host: of, slot: at, .. } = segment.far_record(far).process;
+        (SegmentId(of), Slot(at)) == (host, slot)
+    };
+    (0..plan.far).find(is_it).map(|far| Peer(plan.slots() + far))
+}
+
 /// The peer that a process is here. `None` if this host knows no such process.
 #[must_use]
 pub fn peer_of(segment: &Segment, process: ProcessId) -> Option<Peer> {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use landeck_engine::Shared;
-use landeck_engine::peers::peer_of;
+use landeck_engine::peers::peer_of_slot;
 use landeck_kernel::{Area, Endpoint, Peer, Received, RequestId, Started, Status};
 use landeck_memory::plain::bytes_of_mut;
 use landeck_memory::{Buffer, Segment};
@@ -373,14 +373,14 @@ impl Directory {
         self.home
     }
 
-    /// The peer number here of a process that has another number there.
-    pub(crate) fn peer(&self, there: u32, incarnation: u32) -> u32 {
+    /// The peer number here of a process that has another number there. The log may tell of a process before the word that
+    /// it takes part has come here: its place is known from the beginning.
+    pub(crate) fn peer(&self, there: u32) -> u32 {
         match there.checked_sub(self.slots) {
             Some(far) => self.elsewhere.get(far as usize).copied().unwrap_or(NOBODY),
             None => {
-                let (slot, incarnation) = (Slot(there), Incarnation(incarnation));
-                let process = ProcessId { segment: self.home, slot, incarnation };
-                peer_of(&self.segment, process).map_or(NOBODY, |peer| peer.0)
+                let peer = peer_of_slot(&self.segment, self.home, Slot(there));
+                peer.map_or(NOBODY, |peer| peer.0)
             }
         }
     }
@@ -388,7 +388,7 @@ impl Directory {
     /// A word that names a process there ([`process_word`]), as it would be here.
     pub(crate) fn process_word(&self, there: u64) -> u64 {
         let incarnation = (there >> 32) as u32;
-        process_word(Slot(self.peer(there as u32, incarnation)), Incarnation(incarnation))
+        process_word(Slot(self.peer(there as u32)), Incarnation(incarnation))
     }
 }
 

@@ -73,7 +73,7 @@ impl Replica {
     fn take_state(&self, local: &mut LocalState, copy: &LogCopy, words: &[u64]) -> Result<()> {
         let mut state = State::from_words(words).ok_or_else(|| self.malformed())?;
         let directory = copy.directory();
-        state.renumber(|there, incarnation| directory.peer(there, incarnation));
+        state.renumber(|there| directory.peer(there));
         if state.position() >= local.state.position() {
             local.state = state;
         }

@@ -211,17 +211,17 @@ impl State {
     }
 
     /// Gives all processes other numbers: a copy on another host knows them by its own.
-    pub fn renumber(&mut self, number: impl Fn(u32, u32) -> u32) {
+    pub fn renumber(&mut self, number: impl Fn(u32) -> u32) {
         for member in &mut self.members {
-            member.slot = number(member.slot, member.incarnation);
+            member.slot = number(member.slot);
         }
         for cut in &mut self.cuts {
-            for [_, slot, incarnation, _] in &mut cut.members {
-                *slot = u64::from(number(*slot as u32, *incarnation as u32));
+            for [_, slot, ..] in &mut cut.members {
+                *slot = u64::from(number(*slot as u32));
             }
         }
         if let Some(server) = &mut self.server {
-            server.who.slot = number(server.who.slot, server.who.incarnation);
+            server.who.slot = number(server.who.slot);
         }
     }
 
