@@ -245,7 +245,7 @@ enum DaemonEnd {
 /// fails.
 fn again(machine: &MachineName) -> io::Error {
     let name = machine.to_string();
-    Command::new("/proc/self/exe").args(["return", "--machine", &name]).exec()
+    Command::new("/proc/self/exe").arg0("landeckd").args(["return", "--machine", &name]).exec()
 }
 
 fn live(role: DaemonRole, server: GuardianServer) -> Result<DaemonEnd, DaemonError> {
