@@ -33,6 +33,8 @@ pub(crate) struct Founder {
     hosts: BTreeMap<HostNumber, HostNote>,
     /// How often each host has joined.
     times: BTreeMap<HostNumber, u32>,
+    /// The hosts that were drained, with the reasons. They stay so when they come back.
+    drained: BTreeMap<HostNumber, String>,
     jobs: BTreeMap<JobId, JobNote>,
     /// The hosts that were told to leave.
     leaving: BTreeSet<HostNumber>,
@@ -64,6 +66,7 @@ impl Founder {
             book: Booking::default(),
             hosts: BTreeMap::new(),
             times: BTreeMap::new(),
+            drained: BTreeMap::new(),
             jobs: BTreeMap::new(),
             leaving: BTreeSet::new(),
             ends_at: None,
@@ -97,13 +100,14 @@ impl Founder {
             }
             MachineQuestion::Drain { host, reason } => {
                 let drained = self.host_named(context, &host).map(|host| {
-                    self.book.close_host(host);
-                    self.note(host, HostState::Draining, context.now(), &reason);
+                    self.drain(host, context.now(), &reason);
+                    self.drained.insert(host, reason);
                 });
                 MachineAnswer::Done(drained)
             }
             MachineQuestion::Resume { host } => {
                 let resumed = self.host_named(context, &host).map(|host| {
+                    self.drained.remove(&host);
                     self.book.add_host(host, context.cores(host));
                     self.note(host, HostState::Up, context.now(), "");
                 });
@@ -129,12 +133,21 @@ impl Founder {
         let why = self.hosts.get(&host).map(|note| note.why.clone()).unwrap_or_default();
         self.note(host, HostState::Up, context.now(), &why);
         self.book.add_host(host, context.cores(host));
+        if let Some(reason) = self.drained.get(&host).cloned() {
+            self.drain(host, context.now(), &reason);
+        }
         if host != context.own_host() {
             match context.issue_ticket(host) {
                 Ok(secret) => context.send_machine(host, MachineMessage::Ticket(secret)),
                 Err(error) => info!("host {} gets no return ticket: {error}", host.0),
             }
         }
+    }
+
+    /// Lets no further job come to a host, for this reason.
+    fn drain(&mut self, host: HostNumber, since: Duration, reason: &str) {
+        self.book.close_host(host);
+        self.note(host, HostState::Draining, since, reason);
     }
 
     /// A host was admitted, for the first time or again.
@@ -171,6 +184,7 @@ impl Founder {
             context.void_ticket(host);
             self.hosts.remove(&host);
             self.times.remove(&host);
+            self.drained.remove(&host);
         }
         self.book.remove_host(host);
         // A job ends with its launcher, and so with its launcher's host.

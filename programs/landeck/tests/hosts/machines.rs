@@ -533,13 +533,17 @@ fn a_killed_daemon_is_started_again_and_its_host_comes_back() {
     cluster.shell(0, "touch /tmp/go");
     let ended = running.end();
     assert_eq!(ended.assert(137, &["Host n2 is lost: "]).out.matches("end\n").count(), cores);
-    // A daemon that is killed again and again stays away, and is added as any other host.
+    // A daemon that is killed again and again stays away, and its host is added as any other one. It is drained still.
+    run(&mut cluster.landeck(&["vm", "drain", "n2", "--reason", "new disk"])).assert(0, &[]);
     cluster.signal_pid(1, cluster.daemon(1), "KILL");
     wait_until("n2 is lost", || n2()["state"] != "up");
     cluster.assert_nothing_left_on(1);
     wait_until("n2 is gone", || n2()["state"] == "gone");
     run(&mut cluster.landeck(&["vm", "add", "--rsh", "landeck-rsh", "n2"])).assert(0, &[]);
-    assert!(is_back("time 5"), "{}", n2());
+    assert_eq!(
+        (n2()["state"].as_str(), n2()["why"].as_str()),
+        (Some("draining"), Some("new disk"))
+    );
     // Without its keeper it ends in order.
     cluster.signal(1, "landeck-keeper", "KILL");
     wait_until("n2 has left", || n2()["state"] == "gone");
