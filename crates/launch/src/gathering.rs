@@ -180,6 +180,21 @@ impl Gathering {
         std::mem::take(&mut self.said)
     }
 
+    /// Whether a remote shell may still say something: it runs, and its standard error is open. Takes the last words of those
+    /// that have ended.
+    pub fn may_say_more(&mut self, machine: &mut impl Admission) -> bool {
+        let mut some_may = false;
+        for number in 0..self.shells.len() {
+            let start = self.shells[number].start.as_mut();
+            let Some(start) = start.filter(|start| start.errors().is_some()) else { continue };
+            match start.is_running() {
+                true => some_may = true,
+                false => self.ready(machine, self.tokens + 2 * number as u64 + 1),
+            }
+        }
+        some_may
+    }
+
     /// Handles a descriptor of a remote shell, which is ready.
     pub fn ready(&mut self, machine: &mut impl Admission, token: u64) {
         let number = (token - self.tokens) as usize;

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use landeck_hostfile::host_list::is_this_host;
 use landeck_wire::HostNumber;
@@ -22,6 +22,8 @@ use crate::watch::Watch;
 
 /// How often the machine is asked which hosts have come.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+/// How long a remote shell has to pass on the last words of a daemon that is ready. The shell ends then.
+const WORDS_TIME: Duration = Duration::from_secs(2);
 /// Each host has so many tokens for its remote shell.
 const TOKENS: u64 = 2;
 
@@ -80,6 +82,7 @@ fn gather(
     say: &mut impl FnMut(&str),
 ) -> Result<Vec<Added>, LaunchError> {
     let mut outcomes: Vec<Option<Added>> = vec![None; hosts.len()];
+    let mut words_until = None;
     loop {
         for (host, outcome) in hosts.iter_mut().zip(&mut outcomes) {
             if outcome.is_none() {
@@ -88,9 +91,13 @@ fn gather(
                     Err(texts) => Err(texts.join("\n")),
                 });
             }
-            host.take_said().iter().for_each(|text| say(text));
         }
-        if outcomes.iter().all(Option::is_some) {
+        let has_all = outcomes.iter().all(Option::is_some);
+        let until = has_all.then(|| *words_until.get_or_insert(Instant::now() + WORDS_TIME));
+        let each = hosts.iter_mut().map(|host| host.may_say_more(admission));
+        let may_say_more = each.fold(false, |some_may, one_may| some_may | one_may);
+        hosts.iter_mut().flat_map(Gathering::take_said).for_each(|text| say(&text));
+        if until.is_some_and(|until| !may_say_more || Instant::now() >= until) {
             return Ok(outcomes.into_iter().flatten().collect());
         }
         let ready = admission.watch.wait(Some(LOOK_INTERVAL));

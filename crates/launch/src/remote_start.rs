@@ -255,6 +255,11 @@ impl RemoteStart {
         self.errors.as_ref().map(AsFd::as_fd)
     }
 
+    /// Whether the remote shell runs.
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
     /// When the start counts as failed; `None` if every daemon has introduced itself.
     pub fn deadline(&self) -> Option<Instant> {
         self.is_awaited().then_some(self.deadline)
