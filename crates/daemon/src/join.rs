@@ -102,6 +102,12 @@ pub(crate) fn ask(
     }
 }
 
+/// Puts the address first at which the founder was reached, whatever it thinks of its addresses.
+pub(crate) fn prefer(addresses: &mut Vec<SocketAddr>, address: SocketAddr) {
+    addresses.retain(|other| *other != address);
+    addresses.insert(0, address);
+}
+
 /// The request of this host.
 pub(crate) fn request(
     token: &JoinToken,

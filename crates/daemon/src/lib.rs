@@ -46,7 +46,7 @@ use crate::facts::HostFacts;
 use crate::hub::{Hub, Port, Station};
 use crate::job::jobs::{CALLERS, Jobs};
 use crate::machine::keeper;
-use crate::machine::returning::{ReturnError, Returning, prefer};
+use crate::machine::returning::{ReturnError, Returning};
 use crate::machine::standing::{Place, Standing};
 use crate::machine::ticket::ReturnTicket;
 pub use crate::process_socket::process_socket_name;
@@ -420,7 +420,7 @@ fn joined(
     let address = address.unwrap_or(token.address);
     match join::ask(&port.pair, token.founder, address, &request, join::STEP_TIME)? {
         DaemonMessage::Admitted { machine, host, mut arbiter, options } => {
-            prefer(&mut arbiter.addresses, address);
+            join::prefer(&mut arbiter.addresses, address);
             let own = port.entry(host, incarnation, name);
             Hub::new(port, Station { machine, options, own, arbiter }).map_err(system("begin"))
         }

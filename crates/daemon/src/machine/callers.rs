@@ -140,12 +140,7 @@ impl Callers {
             }
             Err(_) => return,
         };
-        let own = rustix::process::geteuid().as_raw();
-        let is_own = peer::credentials(&socket).is_ok_and(|(user, _)| user == own);
-        // The buffer of a new socket has room for it.
-        let is_greeted =
-            is_own && send(&socket, greeting(&refusal).as_bytes(), SendFlags::NOSIGNAL).is_ok();
-        if !is_greeted || !refusal.is_empty() {
+        if !greet(&socket, &refusal) || !refusal.is_empty() {
             drop(socket);
             self.spare = self.spare.take().or_else(|| self.listener.try_clone().ok());
             return;
@@ -189,6 +184,14 @@ impl Callers {
             self.events.extend(booked.map(CallersEvent::HasGone));
         }
     }
+}
+
+/// Greets a caller, and says why it is not served, if it is not. Returns false if it is another user's, or has gone.
+pub(crate) fn greet(socket: &OwnedFd, refusal: &str) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    let is_own = peer::credentials(socket).is_ok_and(|(user, _)| user == own);
+    // The buffer of a new socket has room for it.
+    is_own && send(socket, greeting(refusal).as_bytes(), SendFlags::NOSIGNAL).is_ok()
 }
 
 /// The reason why a caller is not served for which there is no descriptor.

@@ -4,20 +4,17 @@
 //! return ticket. Meanwhile it answers its callers on this host that the machine is not reached.
 
 use std::io;
-use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use landeck_host::message_stream::MessageStream;
 use landeck_host::signals::CaughtSignals;
-use landeck_joining::peer;
 use landeck_launch::machine::{MachineAnswer, MachineName, MachineQuestion};
-use landeck_launch::machine_call::greeting;
 use landeck_launch::messages::{ArbiterReport, ToArbiter};
 use landeck_trust::KeyHash;
 use landeck_wire::HostIncarnation;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{SendFlags, SocketFlags, accept_with, send};
+use rustix::net::{SocketFlags, accept_with};
 use tracing::info;
 
 use crate::addresses;
@@ -25,6 +22,7 @@ use crate::daemon_message::DaemonMessage;
 use crate::facts::HostFacts;
 use crate::hub::{Port, Station};
 use crate::join::{self, MachineJoinError};
+use crate::machine::callers::greet;
 use crate::machine::ticket::ReturnTicket;
 use crate::observers::log;
 use crate::random;
@@ -152,7 +150,7 @@ impl<'a> Returning<'a> {
             all_refuse &= answer.as_ref().is_err_and(is_not_there);
             match answer {
                 Ok(DaemonMessage::Admitted { machine, host, mut arbiter, options }) => {
-                    prefer(&mut arbiter.addresses, address);
+                    join::prefer(&mut arbiter.addresses, address);
                     let own = port.entry(host, incarnation, ticket.name.clone());
                     info!("the founder has admitted this host again");
                     return Ok(Attempt::Admitted(Box::new(Station {
@@ -208,12 +206,7 @@ impl<'a> Returning<'a> {
         else {
             return;
         };
-        let own = rustix::process::geteuid().as_raw();
-        if !peer::credentials(&socket).is_ok_and(|(user, _)| user == own) {
-            return;
-        }
-        // The buffer of a new socket has room for it.
-        if send(&socket, greeting("").as_bytes(), SendFlags::NOSIGNAL).is_err() {
+        if !greet(&socket, "") {
             return;
         }
         let Ok(mut stream) = MessageStream::<ToArbiter, ArbiterReport>::new(socket) else { return };
@@ -243,10 +236,4 @@ fn is_not_there(error: &MachineJoinError) -> bool {
         MachineJoinError::Trust { .. } => true,
         MachineJoinError::Refused(_) | MachineJoinError::Form => false,
     }
-}
-
-/// Puts the address first at which the founder was reached, whatever it thinks of its addresses.
-pub(crate) fn prefer(addresses: &mut Vec<SocketAddr>, address: SocketAddr) {
-    addresses.retain(|other| *other != address);
-    addresses.insert(0, address);
 }

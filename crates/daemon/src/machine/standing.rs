@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::SocketAddr;
 
 use ipnet::IpNet;
 use landeck_host::{detached, say};
 use landeck_launch::hosts_options::PortRange;
 use landeck_launch::machine::{MachineAnswer, MachineName, MachineQuestion};
-use landeck_wire::word::Word;
+use landeck_wire::word::{Word, WordContent};
 use landeck_wire::{HostNumber, JobId};
 use tracing::info;
 
@@ -35,7 +36,9 @@ pub(crate) struct Standing {
     is_ready: bool,
     /// The founder has told this host to leave.
     leaves: bool,
-    /// This host has a return ticket.
+    /// The secret of the newest return ticket of this host, as far as its founder has told.
+    secret: Option<[u8; 16]>,
+    /// This host has a return ticket on its disk.
     may_return: bool,
 }
 
@@ -66,6 +69,7 @@ impl Standing {
             load: LoadLooks::default(),
             is_ready: false,
             leaves: false,
+            secret: None,
             may_return: false,
         })
     }
@@ -142,7 +146,8 @@ impl Standing {
             }
             (MachineMessage::Leave, None) if from == HostNumber::ARBITER => self.leaves = true,
             (MachineMessage::Ticket(secret), None) if from == HostNumber::ARBITER => {
-                self.keep_ticket(context, secret);
+                self.secret = Some(secret);
+                self.keep_ticket(context);
             }
             (MachineMessage::Answered { request, answer }, None) => {
                 if let Some(caller) = self.asked.remove(&request) {
@@ -182,8 +187,16 @@ impl Standing {
 
     /// A word was applied.
     pub(crate) fn word(&mut self, context: &mut Context<'_>, word: &Word) {
-        if let Some(founder) = &mut self.founder {
-            founder.word(context, word);
+        match &mut self.founder {
+            Some(founder) => founder.word(context, word),
+            None if matches!(
+                word.content,
+                WordContent::HostMoved { host: HostNumber::ARBITER, .. }
+            ) =>
+            {
+                self.keep_ticket(context);
+            }
+            None => {}
         }
     }
 
@@ -202,27 +215,31 @@ impl Standing {
         (self.may_return && !is_over).then(|| self.place.machine.clone())
     }
 
-    /// Keeps the next return ticket of this host.
-    fn keep_ticket(&mut self, context: &mut Context<'_>, secret: [u8; 16]) {
+    /// Keeps the return ticket of this host, with the addresses of the founder as they are now.
+    fn keep_ticket(&mut self, context: &Context<'_>) {
+        let Some(secret) = self.secret else { return };
         let (own, founder) = (context.own_entry(), context.arbiter_entry());
         let Place { machine, ports, networks } = &self.place;
+        // It was reached at the first of the others, whatever it thinks of its addresses.
+        let mut addresses =
+            context.host(founder.host).map_or(Vec::new(), |now| now.addresses.clone());
+        let others = founder.addresses.iter().filter(|other| !addresses.contains(other));
+        let others: Vec<SocketAddr> = others.copied().collect();
+        addresses.extend(others);
         let ticket = ReturnTicket {
             release: RELEASE.to_owned(),
             host: own.host,
             name: own.name.clone(),
             founder: founder.key,
-            addresses: founder.addresses.clone(),
+            addresses,
             secret,
             ports: *ports,
             networks: networks.clone(),
         };
         match ticket.write(machine) {
             Ok(()) => self.may_return = true,
-            // The one before is void as soon as the founder has heard of this one.
-            Err(error) => {
-                self.may_return = false;
-                info!("this host cannot keep its return ticket, and would not come back: {error}");
-            }
+            // One with which it has come back before is good still.
+            Err(error) => info!("this host cannot keep its return ticket: {error}"),
         }
     }
 

@@ -288,3 +288,48 @@ fn a_token_admits_one_host() {
     let refused = ask("another").unwrap_err().to_string();
     assert!(refused.contains("used before"), "{refused}");
 }
+
+#[test]
+fn a_host_comes_back_by_its_ticket_in_its_place_once_it_is_over() {
+    let _watchdog = limited();
+    let mut zero = arbiter();
+    let mut one = host(&mut zero, Way::default());
+    one.wait_up(0);
+    zero.wait_up(1);
+    let ticket = zero.ask(|context| context.issue_ticket(HostNumber(1)).unwrap());
+    let (address, founder) = (zero.entry.addresses[0], KeyHash(zero.entry.key));
+    let ask = |secret: [u8; 16], incarnation: u64| {
+        let request = crate::daemon_message::DaemonMessage::Return {
+            host: HostNumber(1),
+            secret,
+            incarnation: HostIncarnation(incarnation),
+            port: 1,
+            addresses: vec![IpAddr::V4(Ipv4Addr::LOCALHOST)],
+            facts: crate::facts::HostFacts::here(),
+        };
+        let pair = KeyPair::generate().unwrap();
+        crate::join::ask(&pair, founder, address, &request, crate::join::STEP_TIME)
+    };
+    let until_admitted = |incarnation: u64| {
+        let give_up = Instant::now() + PATIENCE;
+        loop {
+            match ask(ticket, incarnation).unwrap() {
+                crate::daemon_message::DaemonMessage::Admitted { host, .. } => return host,
+                answer => assert_eq!(answer, crate::daemon_message::DaemonMessage::StillThere),
+            }
+            assert!(Instant::now() < give_up);
+        }
+    };
+    let refused = ask([0; 16], 70).unwrap_err().to_string();
+    assert!(refused.contains("its return ticket is void"), "{refused}");
+    // The ticket says that the daemon before is over.
+    assert_eq!(until_admitted(71), HostNumber(1));
+    let is = |one: u64| move |content: &WordContent| matches!(content, WordContent::HostGone { incarnation, .. } if incarnation.0 == one);
+    zero.wait_word(is(one.entry.incarnation.0));
+    // The answer was lost: nobody has connected since.
+    assert_eq!(until_admitted(72), HostNumber(1));
+    zero.wait_word(is(71));
+    zero.ask(|context| context.void_ticket(HostNumber(1)));
+    let refused = ask(ticket, 73).unwrap_err().to_string();
+    assert!(refused.contains("its return ticket is void"), "{refused}");
+}
