@@ -66,8 +66,8 @@ impl HostOfJob {
         &self.name
     }
 
-    /// Returns the number of the host in its machine; 0 in a job on one host. The number of a host that is lost or has left
-    /// is not given to another one.
+    /// Returns the number of the host in its machine; 0 in a job on one host. A host that was lost or has left has its number
+    /// again when it comes back, and no other one gets it.
     #[must_use]
     pub fn number(&self) -> u16 {
         if self.number == HostNumber::NONE { 0 } else { self.number.0 }
