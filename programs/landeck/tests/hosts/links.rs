@@ -53,12 +53,13 @@ fn a_slow_link_is_seen_and_changes_the_ways_of_all_members_alike() {
         |text: &str| rate_of(text, "n1 - n2") < 30.0 && rate_of(text, "n2 - n3") > 60.0;
     let slow = tuned(&cluster, "n1,n2,n3", is_first_slow);
     assert!(slow.contains("All 3 members choose these ways."), "{slow}");
-    let centres: Vec<&str> = ways(&slow)
-        .lines()
-        .filter(|line| line.starts_with("allreduce"))
-        .filter_map(|line| line.split_once(" in order ").map(|(_, order)| &order[..1]))
-        .collect();
-    assert!(!centres.is_empty() && !centres.contains(&"0"), "{slow}");
+    let (_, order) = longest_allreduce(&slow).split_once(" in order ").unwrap();
+    assert!(!order.starts_with('0'), "{slow}");
+}
+
+/// The way of the longest allreduce. Rates alone decide it: latencies, which others on the machine disturb, decide the shorter ones.
+fn longest_allreduce(text: &str) -> &str {
+    ways(text).lines().rfind(|line| line.starts_with("allreduce")).unwrap()
 }
 
 #[test]
