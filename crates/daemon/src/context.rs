@@ -234,6 +234,16 @@ impl<'a> Context<'a> {
         Ok(())
     }
 
+    /// Adds the places of the guests of one more host of a job, behind all others of its segment here.
+    pub(crate) fn add_far_guests(&mut self, job: JobId, guests: Vec<ProcessId>) {
+        self.hub.parts.add_far(job, guests);
+    }
+
+    /// Takes processes that have come on other hosts before this host had a part of their job, each with whether it is a guest.
+    pub(crate) fn meet(&mut self, job: JobId, guests: &[(ProcessId, bool)]) {
+        self.hub.parts.meet_all(job, guests, self.hub.members.words());
+    }
+
     /// Begins to measure the links between these hosts, of which this one is one.
     pub(crate) fn measure_links(&mut self, secret: MeasuringSecret, hosts: Vec<HostNumber>) {
         self.hub.with_links(|links, tools| links.begin(tools, secret, hosts));

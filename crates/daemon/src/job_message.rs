@@ -1,9 +1,9 @@
 //! The messages of jobs between daemons. A job's conductor is the daemon on its launcher's host.
 
 use landeck_launch::messages::{PartCommand, PartEvent, PartRefusal};
-use landeck_launch::spec::{HostLink, JobSpec};
+use landeck_launch::spec::{HostLink, HostSpec, JobSpec};
 use landeck_protocols::hosts::LinkSight;
-use landeck_wire::{ControlMessage, HostNumber, JobId};
+use landeck_wire::{ControlMessage, HostNumber, JobId, ProcessId};
 use serde::{Deserialize, Serialize};
 
 use crate::figures::OwnFigures;
@@ -48,6 +48,15 @@ pub(crate) enum JobContent {
     Prepared(Result<(), PartRefusal>),
     /// From the conductor: start the processes.
     Start,
+    /// From the conductor: give the guests of this host, which is added to the job, their places.
+    AddHost(HostSpec),
+    /// The answer.
+    HostAdded {
+        /// The processes that this host has in slots for guests, each with whether it is a guest.
+        guests: Vec<(ProcessId, bool)>,
+    },
+    /// From the conductor to a host that is added: the processes that have come in slots for guests on all others.
+    Meet(Vec<(ProcessId, bool)>),
     /// From the conductor: the job is impossible, so forget what was checked or prepared.
     Dismiss,
     /// The guardian was not started.

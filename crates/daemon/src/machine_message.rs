@@ -24,6 +24,22 @@ pub(crate) enum MachineMessage {
     },
     /// A job that the sender has conducted is over, or was never started.
     JobOver(JobId),
+    /// The sender wants to add a host to a job that it conducts.
+    HostWanted {
+        /// The job.
+        job: JobId,
+        /// The host.
+        host: HostNumber,
+    },
+    /// The founder's answer; else the reason why not.
+    HostAllowed {
+        /// The job.
+        job: JobId,
+        /// The host.
+        host: HostNumber,
+        /// Whether it may be added.
+        outcome: Result<(), String>,
+    },
     /// The secret of the receiver's next return ticket.
     Ticket([u8; 16]),
     /// The load of the sender's host.

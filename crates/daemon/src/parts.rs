@@ -60,10 +60,9 @@ impl PartOfHost {
         places.map(|place| self.host_of(place)).collect()
     }
 
-    /// Whether a host is lost, by the record of one of its processes.
+    /// Whether a host is lost or has left, and has not come back.
     pub(crate) fn has_lost(&self, host: HostNumber) -> bool {
-        let its = (0..self.far.len() as u32).map(|place| self.segment.far_record(place));
-        its.filter(|record| record.host_number == host.0).any(|record| record.is_host_lost)
+        self.segment.host_state(host.0).1
     }
 
     /// Writes the end of a process; returns whether that is news.
@@ -90,6 +89,16 @@ impl PartOfHost {
             self.segment.set_far_record(place, record);
         }
         is_next || record.is_guest != is_guest
+    }
+
+    /// Takes a process that may have ended already.
+    fn meet(&mut self, process: ProcessId, is_guest: Option<bool>, words: &WordFollower) {
+        if self.note_coming(process, is_guest) {
+            if let (Some(place), Some(end)) = (self.place(process), words.end_of(process)) {
+                set_end(&self.segment, place, end);
+            }
+            self.segment.announce_membership();
+        }
     }
 
     /// Whether the word of the job's end was applied.
@@ -156,13 +165,31 @@ impl Parts {
     /// come. The processes that a job began with are known already.
     pub(crate) fn meet(&mut self, segment: SegmentId, guest: ProcessId, words: &WordFollower) {
         let mut parts = self.parts.values_mut();
-        let Some(part) = parts.find(|part| part.segment_id() == segment) else { return };
-        if part.note_coming(guest, None) {
-            if let (Some(place), Some(end)) = (part.place(guest), words.end_of(guest)) {
-                set_end(&part.segment, place, end);
-            }
-            part.segment.announce_membership();
+        if let Some(part) = parts.find(|part| part.segment_id() == segment) {
+            part.meet(guest, None, words);
         }
+    }
+
+    /// Takes processes that came on other hosts before this one had a part of their job, each with whether it is a guest.
+    pub(crate) fn meet_all(
+        &mut self,
+        job: JobId,
+        guests: &[(ProcessId, bool)],
+        words: &WordFollower,
+    ) {
+        if let Some(part) = self.parts.get_mut(&job) {
+            guests.iter().for_each(|&(guest, is_guest)| part.meet(guest, Some(is_guest), words));
+        }
+    }
+
+    /// Adds the places of guests of one more host, behind those of all others.
+    pub(crate) fn add_far(&mut self, job: JobId, guests: Vec<ProcessId>) {
+        let Some(part) = self.parts.get_mut(&job) else { return };
+        let first = part.far.len() as u32;
+        let places = (first..).zip(&guests).map(|(place, it)| ((it.segment, it.slot), place));
+        part.places.extend(places);
+        part.far.extend(guests);
+        part.segment.announce_membership();
     }
 
     /// The jobs with a part here.

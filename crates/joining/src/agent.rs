@@ -497,6 +497,7 @@ mod tests {
             processes: 1,
             guests: GUESTS,
             keeps_ranks: false,
+            is_held: false,
             on_failure: OnFailure::Notify,
             grace: Duration::ZERO,
         }

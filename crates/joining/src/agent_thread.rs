@@ -56,6 +56,7 @@ pub fn serve_in_thread(
         processes: segment.plan().processes,
         guests: segment.plan().guests,
         keeps_ranks: false,
+        is_held: false,
         // The launcher that started the processes ends them, not the agent.
         on_failure: OnFailure::Notify,
         grace: Duration::ZERO,

@@ -25,7 +25,7 @@ use landeck_wire::{HostNumber, JobId, SegmentId};
 use rustix::event::epoll::EventFlags;
 
 use self::detaching::own_output;
-use self::starting::end_in_words;
+use self::starting::{WaitingWish, end_in_words};
 use crate::arbiter::Arbiter;
 use crate::events::Happened;
 use crate::hosts_options::{HostsOptions, ranks_by};
@@ -290,6 +290,12 @@ struct HostState {
     has_block: bool,
 }
 
+impl HostState {
+    const fn new(number: HostNumber, reads: bool) -> Self {
+        Self { number, is_over: false, owed: [0; 2], reads, has_block: false }
+    }
+}
+
 /// The question where all processes are.
 #[derive(Debug)]
 struct Question {
@@ -329,6 +335,8 @@ struct Job<'a> {
     question: Option<Question>,
     /// The processes that are started while the job runs.
     starts: Starts,
+    /// The wishes of processes that wait for a host to be added.
+    waiting_wishes: Vec<WaitingWish>,
     refused: Option<LaunchError>,
     /// The cause of the launch's end before any process was started.
     told: Option<Told>,
@@ -369,6 +377,7 @@ impl<'a> Job<'a> {
             deadline: launch.timeout.and_then(|timeout| began.checked_add(timeout)),
             question: None,
             starts: Starts::new(0, 0, false),
+            waiting_wishes: Vec::new(),
             refused: None,
             told: None,
             said_broken: [false; 2],
@@ -459,11 +468,11 @@ impl<'a> Job<'a> {
                 }
             }
             ArbiterReport::Event { host, event } => {
-                let place = self.hosts.iter().position(|known| known.number == host);
-                if let Some(place) = place {
+                if let Some(place) = self.place_of(host) {
                     self.take_event(place, event);
                 }
             }
+            ArbiterReport::HostAdded { host, outcome } => self.take_added_host(host, outcome),
             ArbiterReport::HostLost { host, why } => self.lose(host, why),
             ArbiterReport::EndWanted { host } => {
                 self.react(Told { signal: libc::SIGTERM, host: Some(host) });
@@ -491,13 +500,7 @@ impl<'a> Job<'a> {
             self.add_sources(rank, spec.processes(), host)?;
         }
         let readers = |place: usize| spec.ranks_on(place).iter().any(|&rank| spec.gets_input(rank));
-        let host = |(place, host): (usize, &HostSpec)| HostState {
-            number: host.number,
-            is_over: false,
-            owed: [0; 2],
-            reads: readers(place),
-            has_block: false,
-        };
+        let host = |(place, host): (usize, &HostSpec)| HostState::new(host.number, readers(place));
         self.hosts = spec.hosts.iter().enumerate().map(host).collect();
         let streams = if spec.is_merged { 1 } else { 2 };
         let gives_again = self.launch.output_directory.is_none();
@@ -618,11 +621,15 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
+    /// The place of a host in the list: the last one, as a host that was lost may have been added again.
+    fn place_of(&self, host: HostNumber) -> Option<usize> {
+        self.hosts.iter().rposition(|known| known.number == host)
+    }
+
     fn lose(&mut self, host: HostNumber, why: String) {
-        let Some(place) = self.hosts.iter().position(|known| known.number == host) else { return };
-        if self.hosts[place].is_over {
+        let Some(place) = self.place_of(host).filter(|&place| !self.hosts[place].is_over) else {
             return;
-        }
+        };
         if let Some(record) = &mut self.record {
             record.take_lost_host(place, &why, &mut self.output);
             let lost = StartRefusal::HostLost(record.host(place).to_owned());
@@ -723,6 +730,7 @@ impl<'a> Job<'a> {
         let now = Instant::now();
         let overdue = self.starts.overdue(now);
         self.answer_starts(overdue);
+        self.end_overdue_wishes(now);
         if self.deadline.is_some_and(|deadline| now >= deadline) {
             self.deadline = None;
             self.ask_for_places();
@@ -821,7 +829,8 @@ impl<'a> Job<'a> {
 
     fn timeout(&self) -> Option<Duration> {
         let question = self.question.as_ref().map(|question| question.until);
-        let due = [self.output.part_due(), self.deadline, question, self.starts.next_due()];
+        let wishes = self.waiting_wishes.iter().map(WaitingWish::due).min();
+        let due = [self.output.part_due(), self.deadline, question, self.starts.next_due(), wishes];
         let until = due.into_iter().flatten().min();
         until.map(|until| until.saturating_duration_since(Instant::now()))
     }

@@ -13,7 +13,7 @@ use crate::hosts_options::PortRange;
 use crate::machine::{MachineAnswer, MachineQuestion};
 use crate::output::Stream;
 use crate::remote_start::StartWay;
-use crate::spec::JobSpec;
+use crate::spec::{HostSpec, JobSpec};
 
 /// The bytes of each stream that a host may send before the launcher has accepted any.
 pub const WINDOW_BYTES: u64 = 1 << 20;
@@ -117,6 +117,8 @@ pub enum PartCommand {
     },
     /// Kill every process.
     Kill,
+    /// End with the last process from now on: the part is one that was added while the job ran.
+    Release,
     /// Pass a block of input on; the last one must have been taken.
     Input(Vec<u8>),
     /// End the input.
@@ -200,6 +202,8 @@ pub enum ToArbiter {
     Ask(MachineQuestion),
     /// Start this job. It comes once.
     Start(Box<HostsRequest>),
+    /// Add this host of the machine to the job. [`ArbiterReport::HostAdded`] answers.
+    AddHost(HostNumber),
     /// A command for the parts on all hosts, or on one.
     Command {
         /// The host; `None` means all.
@@ -231,6 +235,13 @@ pub enum ArbiterReport {
         host: HostNumber,
         /// The event.
         event: PartEvent,
+    },
+    /// The answer to [`ToArbiter::AddHost`].
+    HostAdded {
+        /// The host.
+        host: HostNumber,
+        /// The host as it is in the job, or the reason why it was not added.
+        outcome: Result<HostSpec, String>,
     },
     /// A host takes no part any more, and everything of the job there has ended or will.
     HostLost {

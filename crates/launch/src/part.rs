@@ -42,7 +42,7 @@ use crate::plan::{
 };
 use crate::program;
 use crate::request::{LaunchError, system};
-use crate::spec::JobSpec;
+use crate::spec::{HostSpec, JobSpec};
 use crate::stacks;
 use crate::terminal;
 
@@ -300,6 +300,30 @@ impl HostPart {
         ranks.chain(guests).collect()
     }
 
+    /// Gives the guests of a host that is added to the job their places among the far records. Returns them; what this
+    /// host knows of the others does not change.
+    pub fn add_host(&mut self, host: HostSpec) -> Vec<ProcessId> {
+        let first = self.far().len() as u32;
+        self.spec.hosts.push(host);
+        let guests = self.spec.guests_on(self.spec.hosts.len() - 1);
+        tables::write_guests(self.segment(), first, &guests);
+        guests.into_iter().map(|(_, guest)| guest).collect()
+    }
+
+    /// The processes that have or had slots for guests here, each with whether it is a guest: those that a host that is added
+    /// to the job must learn of.
+    pub fn guests_here(&self) -> Vec<(ProcessId, bool)> {
+        let segment = self.segment();
+        let plan = segment.plan();
+        let guest = |slot: u32| {
+            let record = segment.slot_record(slot);
+            let (host, incarnation) = (SegmentId(plan.host), Incarnation(record.incarnation));
+            let process = ProcessId { segment: host, slot: Slot(slot), incarnation };
+            (record.state != SlotState::Free).then_some((process, record.replaces.is_none()))
+        };
+        (plan.processes..plan.slots()).filter_map(guest).collect()
+    }
+
     /// Whether nothing more will come from this part.
     pub const fn is_over(&self) -> bool {
         self.is_over
@@ -337,6 +361,7 @@ impl HostPart {
             }
             PartCommand::End { grace } => self.tell_guardian(Command::End { grace }),
             PartCommand::Kill => self.tell_guardian(Command::Kill),
+            PartCommand::Release => self.tell_guardian(Command::Release),
             PartCommand::Input(block) => self.pass_input_on(Some(block)),
             PartCommand::InputEnd => {
                 self.readers.end();
@@ -457,7 +482,8 @@ impl HostPart {
             streams.push(opened);
         }
         let JobSpec { on_failure, grace, .. } = self.spec;
-        Ok(GuardianOrder { starts, streams, on_failure, grace, ignored: self.spec.ignored.clone() })
+        let (is_held, ignored) = (starts.is_empty(), self.spec.ignored.clone());
+        Ok(GuardianOrder { starts, streams, is_held, on_failure, grace, ignored })
     }
 
     /// Opens the streams of a process, and keeps the other ends.
@@ -798,15 +824,12 @@ fn make_segment(
 fn segment_plan(spec: &JobSpec, place: usize, ranks: &[u32]) -> SegmentPlan {
     let usual = SegmentPlan::new(spec.hosts[place].segment.0, ranks.len() as u32);
     let elsewhere = spec.processes() - usual.processes;
-    let numbers = spec.hosts.iter().filter(|_| spec.has_machine()).map(|host| host.number.0);
-    let last_host = numbers.max().map_or(0, u32::from);
     SegmentPlan {
         job: spec.job.0,
         ranks: spec.processes(),
         guests: spec.guests(),
-        // The rest is for processes of other jobs.
-        far: usual.far + elsewhere + (spec.hosts.len() as u32 - 1) * spec.guests(),
-        hosts: usual.hosts.max(last_host + 1),
+        far: spec.far_records(elsewhere),
+        hosts: spec.host_records(),
         cpus: landeck_memory::processors::usable(),
         settings: spec.settings(),
         name: JobName::new(&spec.name),

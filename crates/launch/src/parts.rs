@@ -41,6 +41,17 @@ impl Parts {
         }
     }
 
+    /// Asks for one more host. Returns whether there may be an answer: a job without a machine has one host for ever.
+    pub(crate) fn add_host(&mut self, host: HostNumber) -> bool {
+        match self {
+            Parts::Here(_) => false,
+            Parts::Arbiter(arbiter) => {
+                arbiter.send(&ToArbiter::AddHost(host));
+                true
+            }
+        }
+    }
+
     /// Handles a descriptor that is ready.
     pub(crate) fn ready(&mut self, name: u64) {
         match self {

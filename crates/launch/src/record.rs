@@ -204,6 +204,11 @@ impl<'a> Record<'a> {
         }
     }
 
+    /// Adds a host to the job while it runs.
+    pub(crate) fn add_host(&mut self, name: String) {
+        self.hosts.push(name);
+    }
+
     /// Takes note that such a process was not started. The process that wanted it knows.
     pub(crate) fn take_not_added(&mut self, number: u32) {
         self.change(number, |process| process.state = State::Gone);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use landeck_host::placement::{BindTo, MapBy};
-use landeck_memory::plan::{GUESTS, LINK_WORDS, SETTINGS_WORDS, SLOTS_MAX};
+use landeck_memory::plan::{FAR_MAX, GUESTS, HOSTS, LINK_WORDS, SETTINGS_WORDS, SLOTS_MAX};
 use landeck_wire::{HostNumber, Incarnation, JobId, ProcessId, SegmentId, Slot};
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +11,9 @@ use crate::guardian::OnFailure;
 use crate::input::InputTo;
 use crate::machine::BookedHost;
 use crate::plan::PlannedProgram;
+
+/// The hosts that can be added to a job while it runs.
+pub const ADDED_HOSTS_MAX: usize = 32;
 
 /// A job on several hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,7 +24,7 @@ pub struct JobSpec {
     pub name: String,
     /// Its programs, in the order of their ranks.
     pub programs: Vec<PlannedProgram>,
-    /// The hosts with processes of the job.
+    /// The hosts with processes of the job, and behind them those that were added while it ran.
     pub hosts: Vec<HostSpec>,
     /// The place of each rank.
     pub ranks: Vec<RankSpec>,
@@ -134,9 +137,9 @@ impl JobSpec {
         }
     }
 
-    /// The place of a host in the list.
+    /// The place of a host in the list: the last one, as a host that was lost may have been added again.
     pub fn place_of(&self, host: HostNumber) -> Option<usize> {
-        self.hosts.iter().position(|known| known.number == host)
+        self.hosts.iter().rposition(|known| known.number == host)
     }
 
     /// The number of processes.
@@ -175,19 +178,47 @@ impl JobSpec {
         slots_for_more(most, self.on_failure)
     }
 
-    /// The slots for guests of other hosts than this one, in the order of this host's far records: by the numbers of the
+    /// The slots for guests of other hosts than this one, in the order of this host's far records: that of the list of
     /// hosts. Nobody has them yet. With each comes the number of its host.
     pub fn guests_elsewhere(&self, place: usize) -> Vec<(HostNumber, ProcessId)> {
-        let mut others: Vec<usize> =
-            (0..self.hosts.len()).filter(|&other| other != place).collect();
-        others.sort_by_key(|&other| self.hosts[other].number);
-        let of_host = |other: usize| {
-            let (host, first) = (&self.hosts[other], self.ranks_on(other).len() as u32);
-            let (segment, incarnation) = (host.segment, Incarnation(0));
-            let slots = (first..first + self.guests()).map(Slot);
-            slots.map(move |slot| (host.number, ProcessId { segment, slot, incarnation }))
-        };
-        others.into_iter().flat_map(of_host).collect()
+        let others = (0..self.hosts.len()).filter(|&other| other != place);
+        others.flat_map(|other| self.guests_on(other)).collect()
+    }
+
+    /// The slots for guests of a host, which nobody has yet. With each comes the number of the host.
+    pub fn guests_on(&self, place: usize) -> Vec<(HostNumber, ProcessId)> {
+        let HostSpec { number, segment, .. } = self.hosts[place];
+        let (first, incarnation) = (self.ranks_on(place).len() as u32, Incarnation(0));
+        let slots = (first..first + self.guests()).map(Slot);
+        slots.map(|slot| (number, ProcessId { segment, slot, incarnation })).collect()
+    }
+
+    /// The far records of a host with so many ranks elsewhere: for these, and for the guests of all other hosts, also of those
+    /// that are added while the job runs.
+    pub fn far_records(&self, ranks_elsewhere: u32) -> u32 {
+        let hosts = (self.first_hosts() + ADDED_HOSTS_MAX - 1) as u32;
+        let guests = if self.has_machine() { hosts.saturating_mul(self.guests()) } else { 0 };
+        ranks_elsewhere.saturating_add(guests).min(FAR_MAX)
+    }
+
+    /// The hosts that the job began with. Behind them stand those that were added, which have no ranks.
+    pub fn first_hosts(&self) -> usize {
+        self.ranks.iter().map(|rank| usize::from(rank.host) + 1).max().unwrap_or(0)
+    }
+
+    /// The hosts for whose names the segments have room, by their numbers.
+    pub fn host_records(&self) -> u32 {
+        let first = self.hosts.iter().take(self.first_hosts()).filter(|_| self.has_machine());
+        HOSTS + first.map(|host| u32::from(host.number.0) + 1).max().unwrap_or(0)
+    }
+
+    /// Whether there is room for one more host with this number, and for its guests.
+    pub fn has_room_for(&self, host: HostNumber) -> bool {
+        let added = self.hosts.len() - self.first_hosts();
+        let guests = (self.hosts.len() as u64) * u64::from(self.guests());
+        added < ADDED_HOSTS_MAX
+            && u32::from(host.0) < self.host_records()
+            && u64::from(self.processes()) + guests <= u64::from(FAR_MAX)
     }
 
     /// The settings in the form of a segment's plan.
@@ -211,9 +242,10 @@ impl JobSpec {
             let slots = own.iter().map(|&rank| self.ranks[rank as usize].slot);
             slots.eq(0..own.len() as u32) && !own.is_empty()
         };
+        // Hosts without ranks stand behind all others.
         !self.ranks.is_empty()
             && self.ranks.iter().all(is_known)
-            && (0..self.hosts.len()).all(is_dense)
+            && (0..self.first_hosts()).all(is_dense)
     }
 }
 
@@ -314,6 +346,7 @@ pub(crate) mod tests {
         assert!(!with(|job| (job.ranks, job.hosts) = (Vec::new(), Vec::new())));
         assert!(!with(|job| job.ranks[1].slot = 1));
         assert!(!with(|job| job.ranks[0].program = 9));
-        assert!(!with(|job| job.hosts.push(job.hosts[0].clone())));
+        assert!(with(|job| job.hosts.push(job.hosts[0].clone())), "it was added while it ran");
+        assert!(!with(|job| job.hosts.insert(0, job.hosts[0].clone())));
     }
 }

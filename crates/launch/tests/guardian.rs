@@ -754,7 +754,7 @@ fn order(on_failure: OnFailure, scripts: &[&str]) -> GuardianOrder {
     let stderr = || std::os::fd::AsFd::as_fd(&std::io::stderr()).try_clone_to_owned().unwrap();
     let streams = scripts.iter().map(|_| [null(), null(), stderr()]).collect();
     let starts = (0..).zip(scripts).map(start).collect();
-    GuardianOrder { starts, streams, on_failure, grace: GRACE, ignored: Vec::new() }
+    GuardianOrder { starts, streams, is_held: false, on_failure, grace: GRACE, ignored: Vec::new() }
 }
 
 fn segment(processes: u32) -> Segment {

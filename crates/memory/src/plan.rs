@@ -179,7 +179,7 @@ pub const GUESTS: u32 = 16;
 /// Records of the far table in a plan that does not say otherwise.
 pub const FAR: u32 = 64;
 /// Hosts' names in a plan that does not say otherwise.
-const HOSTS: u32 = 64;
+pub const HOSTS: u32 = 64;
 /// Heap address space of one process, and of all together, in a plan that does not say otherwise.
 const HEAP_BYTES: u64 = 384 << 20;
 const HEAP_BYTES_TOGETHER: u64 = 24 << 30;

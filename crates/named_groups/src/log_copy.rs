@@ -6,6 +6,7 @@
 //! members have taken messages. The server sends the next feed only then, so a process that does not call holds up
 //! nobody and fills no memory.
 
+use std::cmp;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -96,9 +97,10 @@ pub(crate) struct Directory {
     home: SegmentId,
     /// The slots of the log's host.
     slots: u32,
-    /// The peers of the processes that are far from there, in the order of its far records: by their ranks, then guests by
-    /// the numbers of their hosts and their slots.
+    /// The peers of the ranks that are far from there, in the order of its far records. Behind these are places for guests.
     elsewhere: Vec<u32>,
+    /// The place of the home in the list of the job's hosts.
+    home_place: u32,
 }
 
 impl FeedLink {
@@ -359,13 +361,9 @@ impl Directory {
     /// The processes as the host of `home` numbers them, which has so many slots.
     pub(crate) fn new(segment: &Segment, home: SegmentId, slots: u32) -> Self {
         let ranks = (0..segment.plan().ranks).map(|rank| segment.peer_of_rank(rank));
-        let ranks = ranks.filter(|&peer| host_of(segment, peer) != home.0);
-        let mut guests = guests_by_host(segment);
-        guests.sort_unstable();
-        let guests = guests.into_iter().filter(|(_, host, _)| *host != home.0);
-        let guests = guests.flat_map(|(.., first)| first..first + segment.plan().guests);
-        let elsewhere = ranks.chain(guests).collect();
-        Self { segment: segment.clone(), home, slots, elsewhere }
+        let elsewhere = ranks.filter(|&peer| host_of(segment, peer) != home.0).collect();
+        let home_place = place_of(segment, home);
+        Self { segment: segment.clone(), home, home_place, slots, elsewhere }
     }
 
     /// The host of the log.
@@ -377,12 +375,31 @@ impl Directory {
     /// it takes part has come here: its place is known from the beginning.
     pub(crate) fn peer(&self, there: u32) -> u32 {
         match there.checked_sub(self.slots) {
-            Some(far) => self.elsewhere.get(far as usize).copied().unwrap_or(NOBODY),
+            Some(far) => match far.checked_sub(self.elsewhere.len() as u32) {
+                None => self.elsewhere[far as usize],
+                Some(guest) => self.guest(guest),
+            },
             None => {
                 let peer = peer_of_slot(&self.segment, self.home, Slot(there));
                 peer.map_or(NOBODY, |peer| peer.0)
             }
         }
+    }
+
+    /// The peer number here of a place for guests of other hosts than the home. These have places for equally many guests
+    /// each, in the order of the list of the job's hosts; so hosts that are added later have theirs behind all others.
+    fn guest(&self, there: u32) -> u32 {
+        let plan = self.segment.plan();
+        let Some(number) = there.checked_div(plan.guests) else { return NOBODY };
+        let (own, first) = (self.segment.own_host_place(), plan.ranks - plan.processes);
+        let place = number + u32::from(number >= self.home_place);
+        let first = match place.cmp(&own) {
+            cmp::Ordering::Equal => plan.processes,
+            cmp::Ordering::Less => plan.slots() + first + place * plan.guests,
+            cmp::Ordering::Greater => plan.slots() + first + (place - 1) * plan.guests,
+        };
+        let peer = first + there % plan.guests;
+        if peer < plan.slots() + plan.far { peer } else { NOBODY }
     }
 
     /// A word that names a process there ([`process_word`]), as it would be here.
@@ -392,20 +409,16 @@ impl Directory {
     }
 }
 
-/// The hosts of the job: the number and the segment of each, and the peer of its first slot for guests. All hosts have the
-/// same number of them.
-fn guests_by_host(segment: &Segment) -> Vec<(u16, u64, u32)> {
-    let plan = segment.plan();
-    let own = (segment.own_host_number().unwrap_or(0), plan.host, plan.processes);
+/// The place of a host in the list of the job's hosts. Without its own, the places for guests have the order of that list.
+fn place_of(segment: &Segment, host: SegmentId) -> u32 {
+    let (plan, own) = (segment.plan(), segment.own_host_place());
     let first = plan.ranks - plan.processes;
-    let firsts = (first..plan.far).step_by(plan.guests.max(1) as usize);
-    let others = firsts.map_while(|far| {
-        let record = segment.far_record(far);
-        let host = record.process.host;
-        // Behind the last host no process is named.
-        (host != 0 && plan.guests > 0).then(|| (record.host_number, host, plan.slots() + far))
-    });
-    std::iter::once(own).chain(others).collect()
+    let mut firsts = (first..plan.far).step_by(plan.guests.max(1) as usize);
+    let is_it = |far: u32| segment.far_record(far).process.host == host.0;
+    match firsts.position(is_it) {
+        Some(number) if host.0 != plan.host => number as u32 + u32::from(number as u32 >= own),
+        _ => own,
+    }
 }
 
 fn host_of(segment: &Segment, peer: u32) -> u64 {
@@ -420,4 +433,86 @@ pub(crate) fn words_of(received: &Received) -> Vec<u64> {
     let mut words = vec![0; bytes.len() / size_of::<u64>()];
     bytes.copy_to_slice(bytes_of_mut(&mut words));
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use landeck_memory::{FarProcess, FarRecord, SegmentPlan};
+
+    use super::*;
+
+    const GUESTS: u32 = 2;
+    /// The ranks of each host. The last two hosts were added while the job ran.
+    const RANKS: [&[u32]; 4] = [&[0, 2], &[1], &[], &[]];
+
+    fn id(place: usize) -> u64 {
+        100 - place as u64
+    }
+
+    /// All processes elsewhere of a host that knows of so many hosts, in the order of its far records.
+    fn far(place: usize, known: usize) -> Vec<FarProcess> {
+        let process = |host: usize, slot: usize| FarProcess {
+            host: id(host),
+            slot: slot as u32,
+            incarnation: 1,
+        };
+        let of_rank = |rank: u32| {
+            let host = RANKS.iter().position(|ranks| ranks.contains(&rank)).unwrap();
+            let slot = RANKS[host].iter().position(|it| *it == rank).unwrap();
+            (host != place).then(|| process(host, slot))
+        };
+        let others = (0..known).filter(|host| *host != place);
+        let guests = others.flat_map(|host| {
+            let first = RANKS[host].len();
+            (first..first + GUESTS as usize).map(move |slot| process(host, slot))
+        });
+        (0..3).filter_map(of_rank).chain(guests).collect()
+    }
+
+    fn segment(place: usize, known: usize) -> Segment {
+        let processes = RANKS[place].len() as u32;
+        let plan =
+            SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(id(place), processes) };
+        let room = 3 - processes + GUESTS * 3;
+        let plan = SegmentPlan { ranks: 3, far: room, hosts: 4, guests: GUESTS, ..plan };
+        let segment = Segment::local(&plan);
+        segment.set_own_host(place as u16, place as u32);
+        for (far, process) in (0..).zip(far(place, known)) {
+            segment.set_far_record(far, FarRecord { process, ..FarRecord::default() });
+        }
+        for rank in 0..3 {
+            let here = RANKS[place].iter().position(|it| *it == rank);
+            let before = (0..rank).filter(|other| !RANKS[place].contains(other)).count() as u32;
+            let peer = here.map_or(plan.slots() + before, |slot| slot as u32);
+            segment.set_peer_of_rank(rank, peer);
+        }
+        segment
+    }
+
+    #[test]
+    fn each_host_knows_the_processes_by_the_numbers_of_each_other_one() {
+        for (own, home) in (0..4).flat_map(|own| (0..4).map(move |home| (own, home))) {
+            if own == home {
+                continue;
+            }
+            // This host may not have heard of the last ones, but in its table their places are kept.
+            for known in [4, own.max(home) + 1] {
+                let segment = segment(own, known);
+                let slots = RANKS[home].len() as u32 + GUESTS;
+                let directory = Directory::new(&segment, SegmentId(id(home)), slots);
+                for (there, process) in (slots..).zip(far(home, 4)) {
+                    let peer = directory.peer(there);
+                    let plan = segment.plan();
+                    let found = match peer.checked_sub(plan.slots()) {
+                        None => FarProcess { host: plan.host, slot: peer, incarnation: 1 },
+                        Some(far) => segment.far_record(far).process,
+                    };
+                    let is_unknown = !(0..known).any(|place| process.host == id(place));
+                    let wanted = if is_unknown { FarProcess::default() } else { process };
+                    assert_eq!(found, wanted, "{own} reads {there} of {home}");
+                }
+                assert_eq!(directory.peer(u32::MAX), NOBODY);
+            }
+        }
+    }
 }

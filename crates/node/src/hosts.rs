@@ -54,7 +54,6 @@ pub struct HostOfJob {
     name: String,
     is_own: bool,
     is_up: bool,
-    takes_part: bool,
     processors: u32,
     processes: u32,
 }
@@ -83,13 +82,6 @@ impl HostOfJob {
     #[must_use]
     pub fn is_up(&self) -> bool {
         self.is_up
-    }
-
-    /// Returns whether the job has a part there. Only there can processes be started ([`Job::start_on`]): a host that has
-    /// come into the machine after the job began has none.
-    #[must_use]
-    pub fn takes_part(&self) -> bool {
-        self.takes_part
     }
 
     /// Returns how many processors the user's processes may use there; on other hosts than that of a job on one host these
@@ -237,7 +229,9 @@ impl Job {
         })
     }
 
-    /// Starts a program on a host of the job, and waits until it has joined ([`Executable::join_within`]).
+    /// Starts a program on a host of [`Job::hosts`], and waits until it has joined ([`Executable::join_within`]). A host that
+    /// has come into the machine since the job began takes part in the job from then on. A job that began on one host stays
+    /// there.
     ///
     /// The process is one of the job: `landeck ps` shows it as `started 0`, the launcher shows its output, its failure has
     /// the consequence that `--on-failure` says, and the job lasts until it has ended. It has no standard input, and is not
@@ -247,7 +241,7 @@ impl Job {
     /// join is an error after the time limit, and stays a process of the job.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Start`]: the job has no part on that host, the host is lost, there is no such program, no slot is
+    /// [`crate::ErrorKind::Start`]: the host cannot take part in the job, the host is lost, there is no such program, no slot is
     /// free, the process has ended or has not joined in time, or another launcher started the job.
     /// [`crate::ErrorKind::Thread`].
     pub fn start_on(&self, host: &HostOfJob, program: &Executable) -> Result<StartedProcess> {
@@ -277,7 +271,6 @@ fn hosts_of(segment: &Segment) -> Vec<HostOfJob> {
             name,
             is_own: true,
             is_up: true,
-            takes_part: true,
             processors: plan.cpus,
             processes: own_processes,
         }];
@@ -298,7 +291,6 @@ fn hosts_of(segment: &Segment) -> Vec<HostOfJob> {
             name,
             is_own,
             is_up: !is_gone,
-            takes_part: is_own || its().next().is_some(),
             processors: processors.into(),
             processes: if is_own { own_processes } else { alive },
         })
@@ -322,7 +314,7 @@ mod tests {
     fn hosts_are_known_with_their_processes_and_ends() {
         let plan = SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(1, 2) };
         let segment = Segment::local(&SegmentPlan { ranks: 4, far: 4, hosts: 8, ..plan });
-        segment.set_own_host_number(3);
+        segment.set_own_host(3, 1);
         let (alive, started) = (SlotState::Alive, Some(Replaced { rank: 4, number: 0 }));
         segment.set_peer_of_rank(1, 0);
         let rank = SlotRecord { state: alive, ..SlotRecord::default() };
@@ -344,8 +336,8 @@ mod tests {
         let told: Vec<_> =
             seen.iter().map(|it| (it.name(), it.number(), it.is_own(), it.is_up())).collect();
         assert_eq!(told, [("n1", 0, false, false), ("n2", 3, true, true), ("n3", 5, false, true)]);
-        let counts = seen.iter().map(|it| (it.processes(), it.processors(), it.takes_part()));
-        assert_eq!(counts.collect::<Vec<_>>(), [(1, 4, true), (2, 4, true), (0, 4, false)]);
+        let counts = seen.iter().map(|it| (it.processes(), it.processors()));
+        assert_eq!(counts.collect::<Vec<_>>(), [(1, 4), (2, 4), (0, 4)]);
     }
 
     #[test]
@@ -356,7 +348,7 @@ mod tests {
         segment.set_slot_record(1, SlotRecord { state, ..SlotRecord::default() });
         let seen = hosts_of(&segment);
         let [own] = &seen[..] else { panic!("{seen:?}") };
-        assert!(own.is_own() && own.is_up() && own.takes_part() && !own.name().is_empty());
+        assert!(own.is_own() && own.is_up() && !own.name().is_empty());
         assert_eq!((own.number(), own.processes(), own.processors()), (0, 1, 3));
     }
 }

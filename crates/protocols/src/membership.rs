@@ -49,6 +49,8 @@ pub struct MembershipPlan {
     pub guests: u32,
     /// Whether the slots of the job's own processes are given to nobody else, since other hosts know them by their ranks.
     pub keeps_ranks: bool,
+    /// Whether the job here lasts until [`Input::Release`] also while it has no process: its processes are on other hosts.
+    pub is_held: bool,
     /// The consequence of a process's death for the others.
     pub on_failure: OnFailure,
     /// The time between the request to end and the kill, if the job is ended because of a failure.
@@ -85,6 +87,8 @@ pub struct Membership {
     restarts: Restarts,
     /// The number of own processes that are awaited or run, also after they have left.
     present: u32,
+    /// Whether it lasts without a process.
+    is_held: bool,
     /// Slots whose process has ended, the earliest first.
     vacated: VecDeque<Slot>,
     /// The vacated slots whose contents other processes may need, as the driver has last reported.
@@ -123,8 +127,8 @@ impl Membership {
         };
         let restarts = Restarts::new(times, plan.processes);
         let (phase, vacated, kept) = (Phase::Running, VecDeque::new(), BTreeSet::new());
-        let present = plan.processes;
-        Self { plan, records, ranks, view, phase, restarts, present, vacated, kept }
+        let (present, is_held) = (plan.processes, plan.is_held);
+        Self { plan, records, ranks, view, phase, restarts, present, is_held, vacated, kept }
     }
 
     /// The outputs before the first input.
@@ -154,6 +158,7 @@ impl Membership {
             Input::End { grace } => self.end(now + grace, &mut out),
             Input::Kill => self.kill(&mut out),
             Input::NoRestarts => self.restarts.stop(),
+            Input::Release => self.is_held = false,
             Input::Tick => self.restart_due(now, &mut out),
         }
         self.settle(now, &mut out);
@@ -434,6 +439,7 @@ impl Membership {
     /// Begins the end of the job. Processes that have not started yet will not start any more.
     fn begin_ending(&mut self, kill_at: Option<Duration>, out: &mut Vec<Output>) {
         self.phase = Phase::Ending { kill_at };
+        self.is_held = false;
         self.restarts.stop();
         out.push(Output::SetEnding);
         for slot in self.own_slots() {
@@ -449,7 +455,7 @@ impl Membership {
         if self.kill_at().is_some_and(|kill_at| kill_at <= now) {
             self.kill(out);
         }
-        let over = self.present == 0 && self.restarts.next_due().is_none();
+        let over = self.present == 0 && !self.is_held && self.restarts.next_due().is_none();
         if over && self.phase != Phase::Over {
             if self.phase == Phase::Running {
                 out.push(Output::SetEnding);
@@ -536,6 +542,7 @@ mod tests {
             processes: 3,
             guests: 2,
             keeps_ranks: false,
+            is_held: false,
             on_failure,
             grace: GRACE,
         };
@@ -653,6 +660,7 @@ mod tests {
             processes: 3,
             guests: 0,
             keeps_ranks: false,
+            is_held: false,
             on_failure: OnFailure::Abort,
             grace: GRACE,
         };
@@ -748,6 +756,7 @@ mod tests {
             processes: 2,
             guests: 1,
             keeps_ranks: false,
+            is_held: false,
             on_failure: OnFailure::Notify,
             grace: GRACE,
         };

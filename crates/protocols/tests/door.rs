@@ -46,6 +46,7 @@ impl World {
             processes: PROCESSES,
             guests,
             keeps_ranks: false,
+            is_held: false,
             on_failure,
             grace,
         };

@@ -95,7 +95,7 @@ proptest! {
         inputs in proptest::collection::vec((any_input(), 0_u64..3), 1..80),
         on_failure in any_policy(),
     ) {
-        let plan = MembershipPlan { host: SegmentId(7), processes: 3, guests: 2, keeps_ranks: false, on_failure, grace: GRACE };
+        let plan = MembershipPlan { host: SegmentId(7), processes: 3, guests: 2, keeps_ranks: false, is_held: false, on_failure, grace: GRACE };
         let mut membership = Membership::new(plan);
         let mut now = Duration::ZERO;
         let mut overs = 0;

@@ -218,6 +218,8 @@ impl Jobs {
                 });
             }
             JobContent::Start => part.start(context, &self.server),
+            JobContent::AddHost(host) => part.add_host(context, host),
+            JobContent::Meet(guests) => context.meet(job, &guests),
             JobContent::Command(command) => part.command(command),
             JobContent::Dismiss => part.forget(context),
             _ => {}
@@ -242,6 +244,8 @@ impl JobHandler for Jobs {
             }
             JobContent::Prepare { .. }
             | JobContent::Start
+            | JobContent::AddHost(_)
+            | JobContent::Meet(_)
             | JobContent::Command(_)
             | JobContent::Dismiss => {
                 if self.parts.get(&job).is_some_and(|part| part.conductor == from) {
@@ -257,6 +261,12 @@ impl JobHandler for Jobs {
     }
 
     fn machine(&mut self, context: &mut Context<'_>, from: HostNumber, message: MachineMessage) {
+        if let MachineMessage::HostAllowed { job, host, outcome } = message {
+            if let Some(whole) = self.conducted.get_mut(&job) {
+                whole.take_allowance(context, host, outcome);
+            }
+            return;
+        }
         if let Some(standing) = &mut self.standing {
             standing.take(context, from, message);
         }

@@ -7,7 +7,7 @@ use landeck_launch::guardian::server::GuardianServer;
 use landeck_launch::messages::{PartCommand, PartEvent, PartRefusal};
 use landeck_launch::part::{DescriptorWatch, HostPart};
 use landeck_launch::request::{LAUNCHER_FAILED, LaunchError};
-use landeck_launch::spec::JobSpec;
+use landeck_launch::spec::{HostSpec, JobSpec};
 use landeck_wire::word::WordContent;
 use landeck_wire::{HostNumber, JobId};
 use rustix::event::epoll::EventFlags;
@@ -83,6 +83,15 @@ impl OwnPart {
             let refusal = PartRefusal::from(&LaunchError::from(error));
             context.send(self.conductor, self.job, JobContent::NotStarted(refusal));
         }
+    }
+
+    /// Gives the guests of a host that is added to the job their places, and tells the conductor of those that are here.
+    pub(crate) fn add_host(&mut self, context: &mut Context<'_>, host: HostSpec) {
+        let State::Made(part) = &mut self.state else { return };
+        let added = part.add_host(host);
+        context.add_far_guests(self.job, added);
+        let guests = part.guests_here();
+        context.send(self.conductor, self.job, JobContent::HostAdded { guests });
     }
 
     /// Carries out a command.

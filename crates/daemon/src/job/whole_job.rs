@@ -21,11 +21,14 @@ use landeck_wire::word::WordContent;
 use landeck_wire::{HostNumber, JobId};
 use rustix::event::epoll::EventFlags;
 
+use self::added_hosts::AddedHosts;
 use crate::context::Context;
 use crate::figures::{self, OwnFigures};
 use crate::job_message::JobContent;
 use crate::machine_message::MachineMessage;
 use crate::random;
+
+mod added_hosts;
 
 /// The place of the launcher's socket among the tokens of a job.
 const LAUNCHER: u64 = 0;
@@ -55,6 +58,7 @@ pub(crate) struct WholeJob {
     awaited: BTreeSet<HostNumber>,
     /// Whether the job is being ended because of a failure.
     is_ending: bool,
+    added: AddedHosts,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +107,7 @@ impl WholeJob {
             exit_code: LAUNCHER_FAILED,
             awaited: BTreeSet::new(),
             is_ending: false,
+            added: AddedHosts::default(),
             spec: request.spec,
         }
     }
@@ -152,6 +157,7 @@ impl WholeJob {
             }
         }
         self.pass_said_on();
+        self.release_added(context);
         self.watch_launcher(context);
     }
 
@@ -178,10 +184,11 @@ impl WholeJob {
                 self.go_on_if_answered(context);
             }
             Phase::Running => {
+                self.lose_added(context, host, &why);
                 if self.awaited.remove(&host) {
                     let cause = format!("host {} is lost: {why}", self.name_of(host));
                     self.launcher.send(&ArbiterReport::HostLost { host, why });
-                    if self.ends_by_failure() {
+                    if self.ends_by_failure() && self.has_processes_on(host) {
                         self.end(context, 128 + 9, cause);
                     }
                 }
@@ -213,6 +220,16 @@ impl WholeJob {
             }
             JobContent::Prepared(answer) if self.phase == Phase::Preparing => {
                 self.take_answer(context, from, answer);
+            }
+            JobContent::Checked(answer) if self.phase == Phase::Running => {
+                self.take_answer_of_added(context, from, answer.map(|_| ()));
+            }
+            JobContent::Prepared(answer) if self.phase == Phase::Running => {
+                self.take_answer_of_added(context, from, answer);
+            }
+            JobContent::HostAdded { guests } => self.take_guests(context, from, guests),
+            JobContent::NotStarted(refusal) if self.is_added(from) => {
+                self.lose(context, from, refusal.text);
             }
             JobContent::NotStarted(refusal) => {
                 let cause = format!("host {}: {}", self.name_of(from), refusal.text);
@@ -249,6 +266,7 @@ impl WholeJob {
             PartEvent::Over => drop(self.awaited.remove(&host)),
             _ => {}
         }
+        self.note_event(context, host, &event);
         self.launcher.send(&ArbiterReport::Event { host, event });
     }
 
@@ -318,13 +336,15 @@ impl WholeJob {
         self.launcher.flush();
         self.launcher.read();
         while let Some(message) = self.launcher.take_next() {
-            let ToArbiter::Command { host, command } = message else { continue };
-            match host {
+            match message {
                 _ if self.phase != Phase::Running => {}
-                Some(host) => {
+                ToArbiter::Command { host: Some(host), command } => {
+                    self.note_start(host, &command);
                     context.send(host, self.spec.job, JobContent::Command(command));
                 }
-                None => self.command_all(context, &command),
+                ToArbiter::Command { host: None, command } => self.command_all(context, &command),
+                ToArbiter::AddHost(host) => self.want_host(context, host),
+                ToArbiter::Ask(_) | ToArbiter::Start(_) => {}
             }
         }
     }

@@ -115,7 +115,7 @@ impl Callers {
                 }
                 ToArbiter::Start(request) => return self.hand_over(context, number, request),
                 // There is no job that it commands.
-                ToArbiter::Command { .. } => {}
+                ToArbiter::Command { .. } | ToArbiter::AddHost(_) => {}
             }
         }
         self.settle(context, number);

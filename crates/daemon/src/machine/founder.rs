@@ -284,6 +284,26 @@ impl Founder {
         Ok(shares.into_iter().map(booked).collect())
     }
 
+    /// Lets a job that runs come to one more host, where it gets no core for itself.
+    pub(crate) fn add_host_to(
+        &mut self,
+        context: &Context<'_>,
+        job: JobId,
+        host: HostNumber,
+    ) -> Result<(), String> {
+        if self.ends_at.is_some() {
+            return Err(format!("{} is being stopped", self.name));
+        }
+        let is_coming = |note: &HostNote| note.state == HostState::Joining;
+        let is_coming = self.hosts.get(&host).is_some_and(is_coming);
+        self.book.add_share(job, host, is_coming).map_err(|refused| {
+            match refused.taken.is_empty() {
+                true => format!("{} takes no further jobs", name_of(context, host)),
+                false => self.nothing_free(context, &refused),
+            }
+        })
+    }
+
     fn nothing_free(&self, context: &Context<'_>, refused: &NothingFree) -> String {
         let job = |(job, hosts): &(JobId, Vec<HostNumber>)| {
             let names: Vec<String> = hosts.iter().map(|host| name_of(context, *host)).collect();

@@ -140,6 +140,11 @@ impl Standing {
                 context.send_machine(from, MachineMessage::Answered { request, answer });
             }
             (MachineMessage::JobOver(job), Some(founder)) => founder.job_over(context, job),
+            (MachineMessage::HostWanted { job, host }, Some(founder)) => {
+                let outcome = founder.add_host_to(context, job, host);
+                let allowed = MachineMessage::HostAllowed { job, host, outcome };
+                context.send_machine(from, allowed);
+            }
             (MachineMessage::Load(load), Some(founder)) => founder.note_load(from, load),
             (MachineMessage::Links { host, found }, Some(_)) => {
                 context.known_links().add(host, &found);

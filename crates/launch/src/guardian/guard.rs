@@ -128,6 +128,7 @@ impl Guard {
             processes: segment.plan().processes,
             guests: segment.plan().guests,
             keeps_ranks: segment.plan().spans_hosts(),
+            is_held: order.is_held,
             on_failure: order.on_failure,
             grace: order.grace,
         };
@@ -476,6 +477,10 @@ impl Guard {
                 self.carry_out();
             }
             Command::Kill => self.kill(),
+            Command::Release => {
+                self.agent.tell(Input::Release);
+                self.carry_out();
+            }
             Command::Start { rank } => self.take_start(rank, beside),
             Command::AnswerStart { request, answer } => self.agent.answer_start(request, &answer),
         }

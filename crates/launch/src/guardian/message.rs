@@ -94,6 +94,7 @@ mod tests {
             Command::Signal(i32::MIN),
             Command::End { grace: at },
             Command::Kill,
+            Command::Release,
             Command::Start { rank },
             Command::AnswerStart { request: u64::MAX, answer: refused },
         ] {

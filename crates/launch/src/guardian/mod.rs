@@ -46,6 +46,8 @@ pub struct GuardianOrder {
     /// The standard streams of each process.
     #[serde(skip)]
     pub streams: Vec<Streams>,
+    /// Whether the job here lasts without a process until [`Command::Release`]: its processes are on other hosts.
+    pub is_held: bool,
     /// The consequence of a process's death for the others.
     pub on_failure: OnFailure,
     /// The time between SIGTERM and SIGKILL if the job is ended because of a failure.
@@ -163,6 +165,8 @@ pub enum Command {
     },
     /// Kill every process.
     Kill,
+    /// End with the last process from now on ([`GuardianOrder::is_held`]).
+    Release,
     /// Start one more process. Its image and its streams come beside the command.
     Start {
         /// Its number, which is no rank.

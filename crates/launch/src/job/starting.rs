@@ -6,15 +6,31 @@ use landeck_host::report::ProcessFailure;
 use landeck_protocols::door::{StartAnswer, StartRefusal, StartWish};
 use landeck_wire::HostNumber;
 
-use super::Job;
+use super::{HostState, Job};
 use crate::messages::PartCommand;
+use crate::spec::HostSpec;
 use crate::starts::{self, Answered};
 
 /// The longest time that the joining of a started process is waited for.
 const JOIN_TIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// The wish of a process that waits for a host to be added to the job.
+pub(super) struct WaitingWish {
+    question: starts::Question,
+    /// The rank of the process that asks, or its number.
+    rank: Option<u32>,
+    wish: Box<StartWish>,
+}
+
+impl WaitingWish {
+    /// Until when it waits.
+    pub(super) const fn due(&self) -> Instant {
+        self.question.until
+    }
+}
+
 impl Job<'_> {
-    /// Has a process started that a process of a host wants.
+    /// Has a process started that a process of a host wants. A host without a part of the job is added first.
     pub(super) fn take_wish(
         &mut self,
         asker: usize,
@@ -25,23 +41,71 @@ impl Job<'_> {
         let patience = Duration::from_millis(wish.join_ms).min(JOIN_TIME_MAX);
         let until = Instant::now() + starts::START_TIME;
         let question = starts::Question { host: asker, request, patience, until };
-        match self.host_of_wish(asker, &wish) {
-            Ok(place) => self.start_process(place, question, rank, wish),
-            Err(refusal) => self.answer_starts([(question, StartAnswer::refused(refusal))]),
+        // A job on one host does not know its number.
+        let own = Some(asker).filter(|_| wish.host == HostNumber::NONE);
+        match own.or_else(|| self.place_of(wish.host)).filter(|&place| !self.hosts[place].is_over) {
+            Some(place) => self.start_process(place, question, rank, wish),
+            None => {
+                let host = wish.host;
+                self.waiting_wishes.push(WaitingWish { question, rank, wish });
+                if !self.parts.add_host(host) {
+                    self.take_added_host(host, Err("the job has one host".to_owned()));
+                }
+            }
         }
     }
 
-    /// The place of the host where a process is wanted.
-    fn host_of_wish(&self, asker: usize, wish: &StartWish) -> Result<usize, StartRefusal> {
-        // A job on one host does not know its number.
-        let own = Some(asker).filter(|_| wish.host == HostNumber::NONE);
-        let place = own.or_else(|| self.hosts.iter().position(|host| host.number == wish.host));
-        let place = place.ok_or_else(|| StartRefusal::NoSuchHost(wish.host.0.to_string()))?;
-        let name = || self.record.as_ref().map_or("", |record| record.host(place)).to_owned();
-        match self.hosts[place].is_over {
-            true => Err(StartRefusal::HostLost(name())),
-            false => Ok(place),
+    /// Takes a host that was added, or the reason why not, and goes on with the wishes that have waited for it.
+    pub(super) fn take_added_host(
+        &mut self,
+        number: HostNumber,
+        outcome: Result<HostSpec, String>,
+    ) {
+        let is_its = |waiting: &mut WaitingWish| waiting.wish.host == number;
+        let wishes: Vec<WaitingWish> = self.waiting_wishes.extract_if(.., is_its).collect();
+        let known = self.place_of(number);
+        let why = match outcome {
+            Ok(host) => {
+                let place = known.filter(|&place| !self.hosts[place].is_over);
+                let place = place.unwrap_or_else(|| self.add_host(host));
+                for WaitingWish { question, rank, wish } in wishes {
+                    self.start_process(place, question, rank, wish);
+                }
+                return;
+            }
+            Err(why) => why,
+        };
+        let refusal = match known.zip(self.record.as_ref()) {
+            Some((place, record)) => StartRefusal::HostLost(record.host(place).to_owned()),
+            None => StartRefusal::NoPart { host: number.0.to_string(), why },
+        };
+        let answer = |it: WaitingWish| (it.question, StartAnswer::refused(refusal.clone()));
+        self.answer_starts(wishes.into_iter().map(answer));
+    }
+
+    /// Answers those whose host was not added in time.
+    pub(super) fn end_overdue_wishes(&mut self, now: Instant) {
+        let is_overdue = |it: &mut WaitingWish| it.due() <= now;
+        let overdue: Vec<WaitingWish> = self.waiting_wishes.extract_if(.., is_overdue).collect();
+        let answer = |WaitingWish { question, wish, .. }: WaitingWish| {
+            let (host, time) = (wish.host.0.to_string(), starts::START_TIME);
+            let why = format!("not all hosts of the job have answered for {time:?}");
+            (question, StartAnswer::refused(StartRefusal::NoPart { host, why }))
+        };
+        self.answer_starts(overdue.into_iter().map(answer));
+    }
+
+    /// Adds a host to the list; returns its place.
+    fn add_host(&mut self, host: HostSpec) -> usize {
+        self.hosts.push(HostState::new(host.number, false));
+        if let Some(record) = &mut self.record {
+            record.add_host(host.name);
         }
+        if let Some(question) = &mut self.question {
+            question.places.push(None);
+            self.parts.command(Some(host.number), PartCommand::Places { stacks: false });
+        }
+        self.hosts.len() - 1
     }
 
     fn start_process(

@@ -1,13 +1,13 @@
 //! The tables of a part's segment about the whole job.
 
 use landeck_memory::{FarProcess, FarRecord, JobName, Segment, SlotState};
-use landeck_wire::ProcessId;
+use landeck_wire::{HostNumber, ProcessId};
 
 use crate::spec::JobSpec;
 
 /// Writes who is where: the names of the hosts, the processes elsewhere, the peer of each rank.
 pub(super) fn write(segment: &Segment, spec: &JobSpec, place: usize, ranks: &[u32]) {
-    segment.set_own_host_number(spec.hosts[place].number.0);
+    segment.set_own_host(spec.hosts[place].number.0, place as u32);
     for link in &spec.links {
         segment.set_link(link.hosts.0.0, link.hosts.1.0, link.words);
     }
@@ -31,7 +31,12 @@ pub(super) fn write(segment: &Segment, spec: &JobSpec, place: usize, ranks: &[u3
         segment.set_peer_of_rank(rank, segment.plan().slots() + far);
     }
     let ranks_elsewhere = spec.processes() - ranks.len() as u32;
-    for (far, (number, guest)) in (ranks_elsewhere..).zip(spec.guests_elsewhere(place)) {
+    write_guests(segment, ranks_elsewhere, &spec.guests_elsewhere(place));
+}
+
+/// Writes the places of guests from a record on. Nobody has them yet.
+pub(super) fn write_guests(segment: &Segment, first: u32, guests: &[(HostNumber, ProcessId)]) {
+    for (far, (number, guest)) in (first..).zip(guests) {
         let process = FarProcess { host: guest.segment.0, slot: guest.slot.0, incarnation: 0 };
         let host_number = number.0;
         let record = FarRecord { process, host_number, is_guest: true, ..FarRecord::default() };
@@ -45,7 +50,6 @@ mod tests {
     use crate::part::HostPart;
     use crate::spec::HostLink;
     use crate::spec::tests::spec;
-    use landeck_wire::HostNumber;
 
     #[test]
     fn a_segment_knows_the_whole_job() {

@@ -13,14 +13,24 @@ impl Segment {
         if !self.plan().spans_hosts() {
             return None;
         }
-        let word = self.long(self.plan().links()).load(Ordering::Acquire);
+        let word = self.long(self.plan().links()).load(Ordering::Acquire) as u32;
         u16::try_from(word.checked_sub(1)?).ok()
     }
 
-    /// Writes the number of this host; for the segment's maker alone, before a process attaches.
-    pub fn set_own_host_number(&self, number: u16) {
+    /// The place of this host in the list of the job's hosts.
+    pub fn own_host_place(&self) -> u32 {
+        match self.plan().spans_hosts() {
+            true => (self.long(self.plan().links()).load(Ordering::Acquire) >> 32) as u32,
+            false => 0,
+        }
+    }
+
+    /// Writes the number of this host, and its place in the list of the job's hosts; for the segment's maker alone, before a
+    /// process attaches.
+    pub fn set_own_host(&self, number: u16, place: u32) {
         if self.plan().spans_hosts() {
-            self.long(self.plan().links()).store(u64::from(number) + 1, Ordering::Release);
+            let word = u64::from(number) + 1 | u64::from(place) << 32;
+            self.long(self.plan().links()).store(word, Ordering::Release);
         }
     }
 
@@ -88,7 +98,7 @@ mod tests {
         let plan = SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(1, 2) };
         let segment = Segment::local(&SegmentPlan { ranks: 4, ..plan.clone() });
         assert_eq!((segment.own_host_number(), segment.link(0, 1)), (None, [0; 3]));
-        segment.set_own_host_number(0);
+        segment.set_own_host(0, 7);
         // The job may be on any hosts of a large machine.
         let hosts = 100..100 + LINK_HOSTS_MAX as u16;
         for high in hosts.clone() {
@@ -102,13 +112,14 @@ mod tests {
             let is_right = |low: u16| segment.link(high, low) == [1, low.into(), high.into()];
             assert!((100..high).all(is_right), "{high}");
         }
-        assert_eq!(segment.own_host_number(), Some(0));
+        assert_eq!((segment.own_host_number(), segment.own_host_place()), (Some(0), 7));
         let plan = segment.plan();
         assert_eq!(plan.links() + plan.links_bytes(), plan.relay_words(0));
         let alone = Segment::local(&SegmentPlan { ranks: 2, ..plan.clone() });
-        alone.set_own_host_number(1);
+        alone.set_own_host(1, 1);
         alone.set_link(0, 1, [1; 3]);
         assert_eq!((alone.own_host_number(), alone.link(0, 1)), (None, [0; 3]));
+        assert_eq!(alone.own_host_place(), 0);
         assert_eq!(alone.plan().links_bytes(), 0);
     }
 }

@@ -12,7 +12,7 @@ use landeck_engine::{Engine, Shared, deadline_ns};
 use landeck_joining::job_names;
 use landeck_joining::objects::{Name, Object, ObjectError, ObjectKind};
 use landeck_memory::system::now_ns;
-use landeck_memory::{Operation, SharedArea, WaitRecord, shared_area};
+use landeck_memory::{Operation, SharedArea, SlotState, WaitRecord, shared_area};
 use landeck_objects::group_log::{GroupLog, peers_of};
 use landeck_protocols::service::{Ask, EntryWord, Phase, State};
 use landeck_wire::{ProcessId, SegmentId};
@@ -379,11 +379,13 @@ fn host_name(shared: &Shared, process: ProcessId) -> String {
     job_names::host_name(&shared.segment, process).unwrap_or_else(|| "this host".to_owned())
 }
 
-/// Whether no process of a host that the job began with is there.
+/// Whether no process of a host is there that the job began with, or, on a host that was added, no process at all.
 fn is_gone(shared: &Shared, host: SegmentId) -> bool {
     let records = (0..shared.segment.plan().far).map(|far| shared.segment.far_record(far));
-    let mut ranks = records.filter(|it| it.process.host == host.0 && it.rank.is_some());
-    ranks.all(|record| record.state.is_gone())
+    let its: Vec<_> = records.filter(|it| it.process.host == host.0).collect();
+    let is_added = its.iter().all(|record| record.rank.is_none());
+    let mut counted = its.iter().filter(|record| is_added || record.rank.is_some());
+    counted.all(|record| record.state == SlotState::Free || record.state.is_gone())
 }
 
 /// Makes progress for a moment.

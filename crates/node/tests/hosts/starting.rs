@@ -65,8 +65,8 @@ fn processes_started_on_both_hosts_take_part_in_a_group_of_either_host() {
             assert_eq!(grow_to(member, RANKS, world.rank() as u64), 6);
         }
         let hosts = job.hosts();
-        let names: Vec<_> = hosts.iter().map(|host| (host.name(), host.takes_part())).collect();
-        assert_eq!(names, [("n1", true), ("n2", true)]);
+        let names: Vec<_> = hosts.iter().map(HostOfJob::name).collect();
+        assert_eq!(names, ["n1", "n2"]);
         assert!(hosts.iter().all(|host| host.is_up() && host.processors() > 0), "{hosts:?}");
         assert_eq!(hosts.iter().filter(|host| host.is_own()).count(), 1);
         assert_eq!(hosts.iter().map(HostOfJob::processes).sum::<u32>(), RANKS as u32);

@@ -323,6 +323,7 @@ mod tests {
                 processes: 2,
                 guests: 1,
                 keeps_ranks: false,
+                is_held: false,
                 on_failure,
                 grace,
             };

@@ -63,11 +63,14 @@ pub enum StartRefusal {
     /// Another launcher has started the job, or none.
     #[error("this job has no launcher that starts processes: start it with `landeck run`")]
     NoLauncher,
-    /// The host is none of the job's.
-    #[error(
-        "host {0} has no part of this job: choose one of `Job::hosts` where the job has processes"
-    )]
-    NoSuchHost(String),
+    /// The host has no part of the job and gets none.
+    #[error("host {host} cannot take part in this job: {why}")]
+    NoPart {
+        /// Its name, or its number.
+        host: String,
+        /// The reason.
+        why: String,
+    },
     /// The host is lost.
     #[error("host {0} is lost: choose another one of `Job::hosts`")]
     HostLost(String),
@@ -136,7 +139,9 @@ impl StartAnswer {
             StartRefusal::Program(text) => StartRefusal::Program(cut(text)),
             StartRefusal::System(text) => StartRefusal::System(cut(text)),
             StartRefusal::Ended { pid, how } => StartRefusal::Ended { pid, how: cut(how) },
-            StartRefusal::NoSuchHost(name) => StartRefusal::NoSuchHost(cut(name)),
+            StartRefusal::NoPart { host, why } => {
+                StartRefusal::NoPart { host: cut(host), why: cut(why) }
+            }
             StartRefusal::HostLost(name) => StartRefusal::HostLost(cut(name)),
             short => short,
         })
@@ -240,7 +245,7 @@ mod tests {
         for refusal in [
             StartRefusal::Program(text()),
             StartRefusal::System(text()),
-            StartRefusal::NoSuchHost(text()),
+            StartRefusal::NoPart { host: text(), why: text() },
             StartRefusal::HostLost(text()),
             StartRefusal::Ended { pid: last, how: text() },
             StartRefusal::NotJoined { pid: last, waited_ms: last },

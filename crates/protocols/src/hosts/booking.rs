@@ -168,6 +168,38 @@ impl Booking {
         Ok(shares)
     }
 
+    /// Adds a host to a job that has booked. The job gets no core for itself there, and no process yet. The host may be one
+    /// that is about to come.
+    ///
+    /// # Errors
+    /// [`NothingFree`]: no further job may come to the host, or jobs that want their hosts for themselves are in the way. It
+    /// names the jobs there; none if the host takes no jobs.
+    pub fn add_share(
+        &mut self,
+        job: JobId,
+        host: HostNumber,
+        is_coming: bool,
+    ) -> Result<(), NothingFree> {
+        let none = || NothingFree { taken: Vec::new() };
+        let is_exclusive = self.jobs.get(&job).ok_or_else(none)?.is_exclusive;
+        let is_open = self.hosts.get(&host).map_or(is_coming, |cores| cores.is_open);
+        let others: Vec<JobId> = self.jobs_on(host).collect();
+        match is_open {
+            false => return Err(none()),
+            true if others.contains(&job) => return Ok(()),
+            true => {}
+        }
+        let is_in_the_way = |other: &JobId| is_exclusive || self.jobs[other].is_exclusive;
+        if others.iter().any(is_in_the_way) {
+            return Err(NothingFree {
+                taken: others.into_iter().map(|id| (id, vec![host])).collect(),
+            });
+        }
+        let share = BookedShare { host, processes: 0, cores: Vec::new() };
+        self.jobs.entry(job).and_modify(|booked| booked.shares.push(share));
+        Ok(())
+    }
+
     /// Frees everything that a job has booked. It does not wait any more either.
     pub fn release(&mut self, job: JobId) {
         self.jobs.remove(&job);
@@ -458,12 +490,36 @@ mod tests {
         assert!(book.waiting.is_empty(), "who has gone waits no more");
     }
 
+    #[test]
+    fn a_job_comes_to_one_more_host_if_that_is_open_and_no_job_wants_it_alone() {
+        let mut book = two_hosts();
+        assert_eq!(book.add_share(JobId(1), N2, false).unwrap_err().taken, [], "it has not booked");
+        book.book(JobId(1), N1, wish(1)).unwrap();
+        book.add_share(JobId(1), N2, false).unwrap();
+        book.add_share(JobId(1), N2, false).unwrap();
+        assert_eq!(hosts(&book.jobs[&JobId(1)].shares), [(0, 1), (1, 0)]);
+        book.add_share(JobId(1), N3, false).unwrap_err();
+        book.add_share(JobId(1), N3, true).unwrap();
+        book.add_host(N3, 2);
+        let refused = book.book(JobId(2), N3, alone(1)).unwrap_err();
+        assert_eq!(refused.taken, [(JobId(1), vec![N1, N2, N3])]);
+        book.remove_host(N3);
+        book.add_host(N3, 2);
+        book.book(JobId(2), N3, alone(1)).unwrap();
+        let refused = book.add_share(JobId(1), N3, false).unwrap_err();
+        assert_eq!(refused.taken, [(JobId(2), vec![N3])]);
+        book.add_share(JobId(2), N1, false).unwrap_err();
+        book.close_host(N1);
+        book.add_share(JobId(1), N1, false).unwrap_err();
+    }
+
     #[derive(Clone, Debug)]
     enum Step {
         Add(u16, u16),
         Close(u16),
         Remove(u16),
         Book(u64, u16, Option<u32>, bool),
+        Share(u64, u16),
         Release(u64),
     }
 
@@ -474,6 +530,7 @@ mod tests {
             (0..4_u16).prop_map(Step::Remove),
             (0..9_u64, 0..4_u16, prop::option::of(0..9_u32), prop::bool::weighted(0.2))
                 .prop_map(|(job, own, count, alone)| Step::Book(job, own, count, alone)),
+            (0..9_u64, 0..4_u16).prop_map(|(job, host)| Step::Share(job, host)),
             (0..9_u64).prop_map(Step::Release),
         ]
     }
@@ -512,12 +569,19 @@ mod tests {
                             }
                         }
                     }
+                    Step::Share(job, host) => {
+                        let (job, host) = (JobId(job), HostNumber(host));
+                        if book.add_share(job, host, true).is_ok() {
+                            prop_assert!(book.jobs_on(host).any(|other| other == job));
+                            prop_assert!(book.hosts.get(&host).is_none_or(|it| it.is_open));
+                        }
+                    }
                     Step::Release(job) => book.release(JobId(job)),
                 }
                 let mut seen = BTreeSet::new();
                 for (job, shares) in book.jobs() {
                     for share in shares {
-                        prop_assert!(share.processes as usize >= share.cores.len().max(1));
+                        prop_assert!(share.processes as usize >= share.cores.len());
                         for core in &share.cores {
                             prop_assert!(*core < book.cores(share.host));
                             prop_assert!(seen.insert((share.host, *core)), "a core twice");

@@ -17,11 +17,43 @@ impl Membership {
 
 #[cfg(test)]
 mod tests {
-    use landeck_wire::Slot;
+    use landeck_wire::{SegmentId, Slot};
 
-    use super::super::tests::{NOW, ended, membership};
-    use super::super::{Input, LastPresence, OnFailure, Refusal, ReplacedProcess};
+    use super::super::tests::{GRACE, NOW, ended, membership};
+    use super::super::{Input, LastPresence, MembershipPlan, OnFailure, Refusal, ReplacedProcess};
     use super::*;
+
+    #[test]
+    fn a_part_without_processes_lasts_until_it_is_released_or_ended() {
+        let held = || {
+            let plan = MembershipPlan {
+                host: SegmentId(7),
+                processes: 0,
+                guests: 2,
+                keeps_ranks: true,
+                is_held: true,
+                on_failure: OnFailure::Notify,
+                grace: GRACE,
+            };
+            let mut membership = Membership::new(plan);
+            assert_eq!(membership.handle(NOW, Input::Tick), []);
+            membership
+        };
+        let mut membership = held();
+        membership.handle(NOW, Input::Add { rank: 4 });
+        membership.handle(NOW, Input::Started { slot: Slot(0), pid: 70 });
+        membership.handle(NOW, ended(0, 0, LastPresence::Finalized));
+        assert!(membership.is_running(), "another process may come");
+        membership.handle(NOW, Input::Add { rank: 5 });
+        membership.handle(NOW, Input::Started { slot: Slot(1), pid: 71 });
+        assert!(!membership.handle(NOW, Input::Release).contains(&Output::Over), "one runs");
+        let out = membership.handle(NOW, ended(1, 0, LastPresence::Finalized));
+        assert!(out.contains(&Output::Over));
+        for input in [Input::Release, Input::Kill, Input::End { grace: GRACE }] {
+            let out = held().handle(NOW, input);
+            assert!(out.contains(&Output::SetEnding) && out.contains(&Output::Over), "{input:?}");
+        }
+    }
 
     #[test]
     fn an_added_process_is_the_jobs_own_without_a_rank_of_it() {

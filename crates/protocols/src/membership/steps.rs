@@ -73,6 +73,8 @@ pub enum Input {
         /// Its number: no rank of this host, and that of no process that lives.
         rank: u32,
     },
+    /// The job here ends with its last process from now on ([`super::MembershipPlan::is_held`]).
+    Release,
     /// The job is to end: its processes are asked to end, and killed after the grace time.
     End {
         /// The time between the two.

@@ -169,7 +169,7 @@ mod tests {
     fn links_that_were_not_measured_are_marked() {
         let plan = SegmentPlan { heap_bytes_per_process: 0, ranks: 3, ..SegmentPlan::new(1, 1) };
         let segment = Segment::local(&plan);
-        segment.set_own_host_number(0);
+        segment.set_own_host(0, 0);
         segment.set_peer_of_rank(0, 0);
         for number in [0u16, 1, 2] {
             segment.set_host_name(number, JobName::new(&format!("n{number}")));

@@ -7,6 +7,7 @@
 
 mod capture;
 mod environment;
+mod growing;
 mod links;
 mod losses;
 mod machines;

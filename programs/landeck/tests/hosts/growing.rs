@@ -1,0 +1,122 @@
+//! Jobs that grow onto hosts that come into their machine while they run.
+
+use landeck::{Executable, Group, GroupOptions, HostOfJob, Job, Mailbox, Member, Sum};
+
+use super::machines::lab;
+use super::members::is_member;
+use super::*;
+
+const LONG: Duration = Duration::from_secs(60);
+
+/// The test of this program as a job of one process on each of the hosts of the machine.
+fn as_job<'a>(test: &'a str, program: &'a str, options: &[&'a str]) -> Vec<&'a str> {
+    let first = ["run", "--name", "heat", "-n", "2", "--map-by", "node"];
+    [&first[..], options, &[program, test, "--exact", "--nocapture", "--test-threads=1"]].concat()
+}
+
+/// A process of the job that is a member of its group.
+struct Worker {
+    job: Job,
+    _group: Group,
+    inbox: Mailbox,
+    member: Member,
+}
+
+impl Worker {
+    /// Joins the job and the group, which rank 0 creates.
+    fn join() -> Self {
+        let job = Job::join().unwrap();
+        let world = job.world();
+        let options = GroupOptions::default().minimum(2);
+        let made = (world.rank() == 0).then(|| job.create_group("workers", options).unwrap());
+        if world.rank() < world.size() {
+            world.barrier().unwrap();
+        }
+        let group = made.unwrap_or_else(|| job.open_group("workers").unwrap());
+        let mut inbox = job.create_mailbox().unwrap();
+        let member = group.join(&mut inbox).unwrap();
+        Self { job, _group: group, inbox, member }
+    }
+
+    fn is_started(&self) -> bool {
+        self.job.world().rank() == usize::MAX
+    }
+
+    /// Takes part in operations until so many members do. Returns the sum of what each brings then.
+    fn grow_to(&mut self, members: usize, own: u64) -> u64 {
+        loop {
+            self.member.advance().unwrap();
+            let world = self.member.world().unwrap();
+            if world.size() == members {
+                return world.all_reduce(own, Sum).unwrap();
+            }
+            world.barrier().unwrap();
+        }
+    }
+
+    /// Waits for the third host of the machine, which takes part.
+    fn third_host(&self) -> HostOfJob {
+        let mut hosts = self.job.hosts();
+        while hosts.len() < 3 || !hosts[2].is_up() {
+            hosts = self.job.hosts_after_within(&hosts, LONG).unwrap();
+        }
+        hosts.swap_remove(2)
+    }
+
+    /// Starts this test on a host.
+    fn start_on(&self, host: &HostOfJob, test: &str) {
+        let program = Executable::new(std::env::current_exe().unwrap()).join_within(LONG);
+        let program = program.arguments([test, "--exact", "--nocapture", "--test-threads=1"]);
+        self.job.start_on(host, &program).unwrap();
+    }
+
+    fn leave(self) {
+        let Self { job, member, .. } = self;
+        member.leave().unwrap();
+        job.leave().unwrap();
+    }
+}
+
+fn work_on_three_hosts(test: &str) {
+    let mut worker = Worker::join();
+    if !worker.is_started() {
+        assert_eq!(worker.grow_to(2, 1), 2);
+        println!("rank {} works", worker.job.world().rank());
+        let third = worker.third_host();
+        if worker.job.world().rank() == 0 {
+            (0..2).for_each(|_| worker.start_on(&third, test));
+        }
+    }
+    assert_eq!(worker.grow_to(4, 10), 40);
+    worker.member.sync().unwrap();
+    if worker.is_started() {
+        // From a host that the job did not begin on.
+        let mut words = landeck::Message::new();
+        words.pack(&[7u64]);
+        worker.member.broadcast(&words).unwrap();
+    }
+    for _ in 0..2 {
+        let mut message = worker.inbox.retrieve_within(LONG).unwrap();
+        assert_eq!(message.unpack_value::<u64>().unwrap(), 7);
+    }
+    let hosts = worker.job.hosts();
+    assert!(hosts.iter().all(|host| host.is_up()), "{hosts:?}");
+    assert_eq!(hosts[2].processes(), 2, "{hosts:?}");
+    worker.member.sync().unwrap();
+    worker.leave();
+}
+
+#[test]
+fn a_job_grows_onto_a_host_that_comes() {
+    const TEST: &str = "growing::a_job_grows_onto_a_host_that_comes";
+    if is_member() {
+        return work_on_three_hosts(TEST);
+    }
+    let Some(cluster) = lab("a_job_grows_onto_a_host_that_comes", 3, &["n2"]) else { return };
+    let program = std::env::current_exe().unwrap();
+    let job = start(&mut cluster.landeck(&as_job(TEST, program.to_str().unwrap(), &[])));
+    job.out.wait_for("its work", |text| text.matches(" works\n").count() == 2);
+    run(&mut cluster.landeck(&["vm", "add", "--rsh", "landeck-rsh", "n3"])).assert(0, &[]);
+    job.end().assert(0, &[]);
+    cluster.stop_lab();
+}
