@@ -285,7 +285,7 @@ impl<'a> Record<'a> {
         let others = self.alive().count();
         output.say(&format!(
             "Host {name} is lost: {why}. {} lost with it; {others} process{} on.",
-            ranks_are(&lost),
+            processes_are(&lost, self.ranks),
             if others == 1 { " goes" } else { "es go" }
         ));
         self.first.get_or_insert(First::HostLost);
@@ -627,13 +627,27 @@ impl<'a> Record<'a> {
     }
 }
 
-/// These ranks as the beginning of a sentence.
-fn ranks_are(ranks: &[u32]) -> String {
-    let list: Vec<String> = ranks.iter().take(LISTED_MAX).map(u32::to_string).collect();
-    match ranks.len() {
-        1 => format!("Rank {} is", list.concat()),
-        count if count > LISTED_MAX => format!("{count} ranks are"),
-        _ => format!("Ranks {} are", list.join(" ")),
+/// These processes as the beginning of a sentence. Numbers behind the ranks are those of processes that were started later.
+fn processes_are(processes: &[u32], ranks: u32) -> String {
+    let started = processes.iter().filter_map(|process| process.checked_sub(ranks)).collect();
+    let ranks = processes.iter().copied().filter(|process| *process < ranks).collect();
+    let named =
+        [named("rank", "ranks", ranks), named("started process", "started processes", started)];
+    let text = named.into_iter().flatten().collect::<Vec<_>>().join(" and ");
+    let verb = if processes.len() == 1 { "is" } else { "are" };
+    let mut letters = text.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    format!("{}{} {verb}", first.collect::<String>(), letters.as_str())
+}
+
+/// So many processes of one kind, by their numbers; `None` if there is none.
+fn named(one: &str, many: &str, numbers: Vec<u32>) -> Option<String> {
+    let list: Vec<String> = numbers.iter().take(LISTED_MAX).map(u32::to_string).collect();
+    match numbers.len() {
+        0 => None,
+        1 => Some(format!("{one} {}", list.concat())),
+        count if count > LISTED_MAX => Some(format!("{count} {many}")),
+        _ => Some(format!("{many} {}", list.join(" "))),
     }
 }
 
@@ -643,5 +657,21 @@ fn not_started_code(error: StartError) -> u8 {
         (StartStep::Execute, libc::ENOENT) => 127,
         (StartStep::Execute, _) => 126,
         _ => LAUNCHER_FAILED,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lost_processes_are_named_by_their_kind() {
+        let words = |processes: &[u32]| processes_are(processes, 4);
+        assert_eq!(words(&[3]), "Rank 3 is");
+        assert_eq!(words(&[1, 3]), "Ranks 1 3 are");
+        assert_eq!(words(&[5]), "Started process 1 is");
+        assert_eq!(words(&[2, 4, 6]), "Rank 2 and started processes 0 2 are");
+        let many: Vec<u32> = (4..200).collect();
+        assert_eq!(words(&many), "196 started processes are");
     }
 }

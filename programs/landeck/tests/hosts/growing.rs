@@ -54,6 +54,20 @@ impl Worker {
         }
     }
 
+    /// Takes part in operations until so many members are left. Others may be lost meanwhile. Returns the number.
+    fn shrink_to(&mut self, members: usize) -> usize {
+        loop {
+            // An operation that fails ends with its view; the next one has those that are left.
+            let world = self.member.advance().and_then(|_| self.member.world());
+            let counted = world.and_then(|world| Ok((world.size(), world.all_reduce(1u64, Sum)?)));
+            if let Ok((size, all)) = counted
+                && size == members
+            {
+                return all as usize;
+            }
+        }
+    }
+
     /// Waits for the third host of the machine, which takes part.
     fn third_host(&self) -> HostOfJob {
         let mut hosts = self.job.hosts();
@@ -118,5 +132,58 @@ fn a_job_grows_onto_a_host_that_comes() {
     job.out.wait_for("its work", |text| text.matches(" works\n").count() == 2);
     run(&mut cluster.landeck(&["vm", "add", "--rsh", "landeck-rsh", "n3"])).assert(0, &[]);
     job.end().assert(0, &[]);
+    cluster.stop_lab();
+}
+
+/// The process on the third host is lost with its daemon, and another one is started there once the host is back.
+fn work_on_a_host_that_returns(test: &str) {
+    let mut worker = Worker::join();
+    if worker.is_started() {
+        assert_eq!(worker.grow_to(3, 10), 30);
+        println!("pid {} works", std::process::id());
+        // The first one of the two that this is in turn is killed here.
+        assert_eq!(worker.shrink_to(2), 2);
+        return worker.leave();
+    }
+    let rank = worker.job.world().rank();
+    assert_eq!(worker.grow_to(2, 1), 2);
+    println!("rank {rank} begins");
+    for _ in 0..2 {
+        if rank == 0 {
+            worker.third_host();
+            let mut hosts = worker.job.hosts();
+            while !hosts[2].is_up() || hosts[2].processes() > 0 {
+                hosts = worker.job.hosts_after_within(&hosts, LONG).unwrap();
+            }
+            worker.start_on(&hosts[2], test);
+        }
+        assert_eq!(worker.grow_to(3, 10), 30);
+        assert_eq!(worker.shrink_to(2), 2);
+        println!("rank {rank} goes on");
+    }
+    worker.leave();
+}
+
+#[test]
+fn a_host_that_a_job_has_grown_onto_is_lost_and_comes_back_without_harm() {
+    const TEST: &str =
+        "growing::a_host_that_a_job_has_grown_onto_is_lost_and_comes_back_without_harm";
+    if is_member() {
+        return work_on_a_host_that_returns(TEST);
+    }
+    let name = "a_host_that_a_job_has_grown_onto_is_lost_and_comes_back_without_harm";
+    let Some(cluster) = lab(name, 3, &["n2"]) else { return };
+    let program = std::env::current_exe().unwrap();
+    let options = ["--on-failure", "notify"];
+    let job = start(&mut cluster.landeck(&as_job(TEST, program.to_str().unwrap(), &options)));
+    job.out.wait_for("its work", |text| text.matches(" begins\n").count() == 2);
+    run(&mut cluster.landeck(&["vm", "add", "--rsh", "landeck-rsh", "n3"])).assert(0, &[]);
+    job.out.wait_for("the first one", |text| text.matches("works\n").count() == 1);
+    cluster.signal_pid(2, cluster.daemon(2), "KILL");
+    job.out.wait_for("the second one", |text| text.matches("works\n").count() == 2);
+    let go_on = |text: &str| text.matches(" goes on\n").count() == 2;
+    job.out.wait_for("that the others go on", go_on);
+    cluster.signal_pid(2, cluster.daemon(2), "KILL");
+    job.end().assert(137, &["Host n3 is lost", "Started process 0 is lost with it"]);
     cluster.stop_lab();
 }
