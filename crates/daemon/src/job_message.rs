@@ -65,6 +65,11 @@ pub(crate) enum JobContent {
     Command(PartCommand),
     /// An event of the part. Output and the last event travel as bulk.
     Event(PartEvent),
+    /// To the conductor: a process of this host wants to join the job, so have a part made here. The answer is the part, or
+    /// that it was refused.
+    PartWanted,
+    /// From the conductor: there is no part, for this reason.
+    PartRefused(String),
     /// To the conductor: `landeck end` on this host wants the end of the job.
     EndWanted {
         /// The name of the host.

@@ -57,6 +57,11 @@ impl Address {
         Self::Abstract(format!("landeckd-{}-looks-{machine}", own_uid()))
     }
 
+    /// The address at which the daemon of a machine listens for processes that want to join its jobs as guests.
+    pub fn of_guests_of(machine: &str) -> Self {
+        Self::Abstract(format!("landeckd-{}-guests-{machine}", own_uid()))
+    }
+
     /// The address at which the launcher of a job on other hosts listens, so that it is found here by the job's name.
     pub fn of_launcher(job: JobId, name: &JobName) -> Self {
         Self::Abstract(format!("{}{job}-{name}", Self::launchers()))

@@ -46,6 +46,8 @@ use crate::socket::{self, AGENT_TIME, ExchangeError, JoinError, Joined, Verdict}
 const START_TIME: Duration = Duration::from_secs(30);
 /// How long a process that leaves waits for room in the agent's queue.
 const LEAVE_TIME: Duration = Duration::from_secs(1);
+/// How long a machine has to make the part of a job on this host. All hosts of the job take part in that.
+const PART_TIME: Duration = Duration::from_secs(15);
 /// The key under which the first process of such a job publishes how it is reached.
 const ADDRESS_KEY: &str = "landeck-agent-0";
 
@@ -139,6 +141,9 @@ pub enum AttachError {
          LANDECK_SLOT as well to run it alone"
     )]
     NoJob,
+    /// The job runs on other hosts and cannot come to this one.
+    #[error(transparent)]
+    Part(#[from] socket::PartError),
     /// The descriptor was taken before.
     #[error("this process has joined its job already: {0}")]
     AlreadyJoined(InheritError),
@@ -323,14 +328,21 @@ pub fn from_environment() -> Result<Option<Attachment>, AttachError> {
 /// [`AttachError::Find`], [`AttachError::Join`], and errors that follow from another version there.
 pub fn running(job: &str) -> Result<Attachment, AttachError> {
     inherited::reserve_standard();
-    let Ok(host) = job.parse() else {
-        return over_socket(observe::find(Some(job))?.host, None);
-    };
-    over_socket(host, None).or_else(|error| match observe::find(Some(job)) {
+    let here = match (job.parse(), observe::find(Some(job))) {
         // On several hosts the job has an identity of its own.
-        Ok(found) if found.host != host => over_socket(found.host, None),
-        _ => Err(error),
-    })
+        (_, Ok(found)) => return over_socket(found.host, None),
+        (Ok(host), Err(_)) => over_socket(host, None),
+        (Err(_), Err(error)) => Err(error.into()),
+    };
+    let is_elsewhere = match &here {
+        Err(AttachError::Find(FindError::NoJob | FindError::Unknown { .. })) => true,
+        Err(AttachError::Join { .. }) => job.parse::<SegmentId>().is_ok(),
+        _ => false,
+    };
+    match is_elsewhere {
+        true => socket::part_of(job, PART_TIME)?.map_or(here, |host| over_socket(host, None)),
+        false => here,
+    }
 }
 
 /// Finds the job of another launcher, or creates it as rank 0.

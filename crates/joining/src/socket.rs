@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use landeck_memory::{GateError, passing};
 use landeck_protocols::door::{
-    Answer, Name, ObjectAnswer, ObjectQuestion, Question, Reply, StartAnswer, WISH_BYTES_MAX,
+    Answer, Name, ObjectAnswer, ObjectQuestion, PartAnswer, Question, Reply, StartAnswer,
+    WISH_BYTES_MAX,
 };
 pub use landeck_protocols::door::{
     NAME_BYTES_MAX, NameError, Published, StartRefusal, StartWish, Verdict,
@@ -281,6 +282,49 @@ pub(crate) fn observe(address: &Address, timeout: Duration) -> Result<(OwnedFd, 
     }
 }
 
+/// The part on this host of a job that runs on other hosts of a machine of this user. It is made if there is none. `None`: no
+/// machine has such a job.
+///
+/// # Errors
+/// [`PartError`].
+pub(crate) fn part_of(job: &str, timeout: Duration) -> Result<Option<SegmentId>, PartError> {
+    let machines = Address::machine_names();
+    machines.iter().find_map(|machine| part_in(machine, job, timeout).transpose()).transpose()
+}
+
+/// Asks the daemon of a machine for the part of a job.
+fn part_in(machine: &str, job: &str, timeout: Duration) -> Result<Option<SegmentId>, PartError> {
+    let address = Address::of_guests_of(machine);
+    let question = Question::Part { job: job.to_owned() };
+    match reply_as(own_uid(), &address, &question, timeout)? {
+        (Reply::Part(PartAnswer::There(segment)), ..) => Ok(Some(segment)),
+        (Reply::Part(PartAnswer::Unknown), ..) => Ok(None),
+        (Reply::Part(PartAnswer::Refused(why)), ..) => {
+            Err(PartError::Refused { job: job.to_owned(), machine: machine.to_owned(), why })
+        }
+        _ => Err(ExchangeError::garbled(&address).into()),
+    }
+}
+
+/// The reason why a machine has no part of a job on this host.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PartError {
+    /// The machine's daemon could not be reached.
+    #[error(transparent)]
+    Exchange(#[from] ExchangeError),
+    /// The job cannot come to this host.
+    #[error("job {job} of machine {machine} cannot be joined on this host: {why}")]
+    Refused {
+        /// The job.
+        job: String,
+        /// The machine.
+        machine: String,
+        /// The reason.
+        why: String,
+    },
+}
+
 /// Publishes a name for a process of the host's job. It lasts as long as the process lives, or until it is taken back.
 ///
 /// # Errors
@@ -404,7 +448,9 @@ fn exchange_as(
 ) -> Result<Exchanged, ExchangeError> {
     match reply_as(trusted_uid, address, question, timeout)? {
         (Reply::Plain(answer), passed, connection) => Ok(Exchanged { answer, passed, connection }),
-        (Reply::Object(_) | Reply::Start(_), ..) => Err(ExchangeError::garbled(address)),
+        (Reply::Object(_) | Reply::Start(_) | Reply::Part(_), ..) => {
+            Err(ExchangeError::garbled(address))
+        }
     }
 }
 
@@ -416,7 +462,9 @@ pub(crate) fn exchange_about(
 ) -> Result<(ObjectAnswer, Option<OwnedFd>), ExchangeError> {
     match reply_as(own_uid(), address, &Question::Object(question.clone()), timeout)? {
         (Reply::Object(answer), passed, _) => Ok((answer, passed)),
-        (Reply::Plain(_) | Reply::Start(_), ..) => Err(ExchangeError::garbled(address)),
+        (Reply::Plain(_) | Reply::Start(_) | Reply::Part(_), ..) => {
+            Err(ExchangeError::garbled(address))
+        }
     }
 }
 

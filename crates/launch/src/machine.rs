@@ -57,6 +57,11 @@ impl MachineName {
     pub fn address(&self) -> Address {
         Address::of_machine(&self.0)
     }
+
+    /// The address at which it listens for processes that want to join jobs of the machine.
+    pub fn address_of_guests(&self) -> Address {
+        Address::of_guests_of(&self.0)
+    }
 }
 
 /// A question to a machine.
@@ -84,6 +89,11 @@ pub enum MachineQuestion {
     End {
         /// The job.
         job: JobId,
+    },
+    /// Which job is called so, or has an identity that begins so?
+    Find {
+        /// The word for the job.
+        job: String,
     },
     /// Let no further job come to a host.
     Drain {
@@ -122,6 +132,8 @@ pub enum MachineAnswer {
     Admitted(Result<Admitted, AdmissionRefusal>),
     /// The hosts of the job, in the order of its ranks; or the reason why it cannot begin now.
     Booked(Result<Vec<BookedHost>, String>),
+    /// The job and the host of its launcher, if there is one; or why it is unclear which one is meant.
+    Found(Result<Option<(JobId, HostNumber)>, String>),
     /// It was done, or why not.
     Done(Result<(), String>),
     /// The host leaves the machine, unless these jobs are still there; or why it cannot.

@@ -324,6 +324,11 @@ impl HostPart {
         (plan.processes..plan.slots()).filter_map(guest).collect()
     }
 
+    /// Whether its guardian lets processes join.
+    pub fn is_present(&self) -> bool {
+        self.guardian.as_ref().is_some_and(|guardian| guardian.pid().is_some())
+    }
+
     /// Whether nothing more will come from this part.
     pub const fn is_over(&self) -> bool {
         self.is_over

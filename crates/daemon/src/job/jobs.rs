@@ -29,7 +29,7 @@ use crate::reactor::JOB_TOKENS;
 
 /// The token of the guardian server, which is ready when that has ended.
 const SERVER: u64 = JOB_TOKENS;
-/// The first token of the callers of a machine that stays.
+/// The first token of the callers of a machine that stays. Twice as large is that of the processes that want to join its jobs.
 pub(crate) const CALLERS: u64 = JOB_TOKENS << 1;
 /// The tokens of jobs that are conducted, and of parts: 2^32 for each, by its number.
 const CONDUCTED: u64 = 1 << 61;
@@ -169,6 +169,7 @@ impl Jobs {
     /// Goes on with the callers of a machine that stays, and forgets jobs that are over.
     fn go_on_standing(&mut self, context: &mut Context<'_>) {
         let Some(mut standing) = self.standing.take() else { return };
+        standing.let_guests_in(|job| self.parts.get(&job).and_then(OwnPart::present_segment));
         for start in standing.tick(context) {
             if let CallersEvent::Starts(stream, request) = start {
                 let tokens = self.tokens(CONDUCTED);
@@ -250,6 +251,11 @@ impl JobHandler for Jobs {
             | JobContent::Dismiss => {
                 if self.parts.get(&job).is_some_and(|part| part.conductor == from) {
                     self.order(context, job, content);
+                }
+            }
+            JobContent::PartRefused(why) => {
+                if let Some(standing) = &mut self.standing {
+                    standing.part_refused(job, why);
                 }
             }
             content => {

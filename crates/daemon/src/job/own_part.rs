@@ -9,7 +9,7 @@ use landeck_launch::part::{DescriptorWatch, HostPart};
 use landeck_launch::request::{LAUNCHER_FAILED, LaunchError};
 use landeck_launch::spec::{HostSpec, JobSpec};
 use landeck_wire::word::WordContent;
-use landeck_wire::{HostNumber, JobId};
+use landeck_wire::{HostNumber, JobId, SegmentId};
 use rustix::event::epoll::EventFlags;
 
 use crate::context::Context;
@@ -140,6 +140,12 @@ impl OwnPart {
         if let State::Made(_) = std::mem::replace(&mut self.state, State::Over) {
             context.remove_part(self.job);
         }
+    }
+
+    /// The segment, if the guardian lets processes join.
+    pub(crate) fn present_segment(&self) -> Option<SegmentId> {
+        let State::Made(part) = &self.state else { return None };
+        part.is_present().then(|| SegmentId(part.segment().plan().host))
     }
 
     /// Whether there is nothing more to do.

@@ -227,6 +227,7 @@ impl WholeJob {
             JobContent::Prepared(answer) if self.phase == Phase::Running => {
                 self.take_answer_of_added(context, from, answer);
             }
+            JobContent::PartWanted => self.want_part(context, from),
             JobContent::HostAdded { guests } => self.take_guests(context, from, guests),
             JobContent::NotStarted(refusal) if self.is_added(from) => {
                 self.lose(context, from, refusal.text);

@@ -98,6 +98,7 @@ impl Founder {
                 }
                 MachineAnswer::Done(Ok(()))
             }
+            MachineQuestion::Find { job } => MachineAnswer::Found(self.find(&job)),
             MachineQuestion::Drain { host, reason } => {
                 let drained = self.host_named(context, &host).map(|host| {
                     self.drain(host, context.now(), &reason);
@@ -282,6 +283,23 @@ impl Founder {
             cores: share.cores,
         };
         Ok(shares.into_iter().map(booked).collect())
+    }
+
+    /// The job that is called so, or whose identity begins so, and its conductor.
+    fn find(&self, reference: &str) -> Result<Option<(JobId, HostNumber)>, String> {
+        let is_meant = |(job, note): &(&JobId, &JobNote)| {
+            note.name == reference || job.to_string().starts_with(reference)
+        };
+        let found: Vec<_> = self.jobs.iter().filter(is_meant).collect();
+        match found.as_slice() {
+            [] => Ok(None),
+            [(job, note)] => Ok(Some((**job, note.conductor))),
+            several => {
+                let names = several.iter().map(|(job, note)| format!("{} ({job})", note.name));
+                let names: Vec<String> = names.collect();
+                Err(format!("{} has {}: name it by its identity", self.name, names.join(", ")))
+            }
+        }
     }
 
     /// Lets a job that runs come to one more host, where it gets no core for itself.

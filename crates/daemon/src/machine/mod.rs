@@ -8,3 +8,4 @@ mod logout;
 pub(crate) mod returning;
 pub(crate) mod standing;
 pub(crate) mod ticket;
+mod visitors;

@@ -8,18 +8,21 @@ use ipnet::IpNet;
 use landeck_host::{detached, say};
 use landeck_launch::hosts_options::PortRange;
 use landeck_launch::machine::{MachineAnswer, MachineName, MachineQuestion};
+use landeck_protocols::door::PartAnswer;
 use landeck_wire::word::{Word, WordContent};
-use landeck_wire::{HostNumber, JobId};
+use landeck_wire::{HostNumber, JobId, SegmentId};
 use tracing::info;
 
 use crate::context::Context;
 use crate::facts::RELEASE;
+use crate::job_message::JobContent;
 use crate::machine::callers::{Callers, CallersEvent};
 use crate::machine::founder::Founder;
 use crate::machine::keeper;
 use crate::machine::load::LoadLooks;
 use crate::machine::logout;
 use crate::machine::ticket::ReturnTicket;
+use crate::machine::visitors::Visitors;
 use crate::machine_message::MachineMessage;
 use crate::observers::log;
 
@@ -27,8 +30,9 @@ use crate::observers::log;
 #[derive(Debug)]
 pub(crate) struct Standing {
     callers: Callers,
-    /// The questions that the founder was asked, with their callers.
-    asked: BTreeMap<u64, u64>,
+    visitors: Visitors,
+    /// The questions that the founder was asked, with those who have asked.
+    asked: BTreeMap<u64, Asker>,
     last_request: u64,
     place: Place,
     founder: Option<Founder>,
@@ -40,6 +44,13 @@ pub(crate) struct Standing {
     secret: Option<[u8; 16]>,
     /// This host has a return ticket on its disk.
     may_return: bool,
+}
+
+/// The side from which a question to the founder has come, with its number there.
+#[derive(Clone, Copy, Debug)]
+enum Asker {
+    Caller(u64),
+    Visitor(u64),
 }
 
 /// The machine of a daemon, and the options that it was started with: it comes back with them.
@@ -62,6 +73,7 @@ impl Standing {
     pub(crate) fn begin(place: Place, is_founder: bool, tokens: u64) -> io::Result<Self> {
         Ok(Self {
             callers: Callers::listen(&place.machine.address(), tokens)?,
+            visitors: Visitors::listen(&place.machine.address_of_guests(), tokens << 1)?,
             asked: BTreeMap::new(),
             last_request: 0,
             founder: is_founder.then(|| Founder::new(place.machine.clone())),
@@ -81,12 +93,16 @@ impl Standing {
 
     /// Goes on with a descriptor that is ready.
     pub(crate) fn ready(&mut self, context: &mut Context<'_>, token: u64) {
-        self.callers.ready(context, token);
+        match token < self.visitors.tokens() {
+            true => self.callers.ready(context, token),
+            false => self.visitors.ready(context, token),
+        }
     }
 
     /// Goes on with what callers want. Returns the jobs that launchers start.
     pub(crate) fn tick(&mut self, context: &mut Context<'_>) -> Vec<CallersEvent> {
-        if let Err(error) = self.callers.watch(context) {
+        let watched = self.callers.watch(context).and_then(|()| self.visitors.watch(context));
+        if let Err(error) = watched {
             say::complain(format_args!("landeckd cannot watch for its callers: {error}"));
         }
         if self.founder.is_some() && !self.is_ready {
@@ -96,10 +112,15 @@ impl Standing {
         let mut starts = Vec::new();
         for event in self.callers.take_events() {
             match event {
-                CallersEvent::Asks { caller, question } => self.ask(context, caller, question),
+                CallersEvent::Asks { caller, question } => {
+                    self.ask(context, Asker::Caller(caller), question);
+                }
                 CallersEvent::HasGone(job) => self.job_over(context, job),
                 CallersEvent::Starts(..) => starts.push(event),
             }
+        }
+        for (visitor, job) in self.visitors.take_asked() {
+            self.ask(context, Asker::Visitor(visitor), MachineQuestion::Find { job });
         }
         self.answer_without_founder(context);
         starts
@@ -155,8 +176,8 @@ impl Standing {
                 self.keep_ticket(context);
             }
             (MachineMessage::Answered { request, answer }, None) => {
-                if let Some(caller) = self.asked.remove(&request) {
-                    self.callers.answer(context, caller, answer);
+                if let Some(asker) = self.asked.remove(&request) {
+                    self.answer(context, asker, answer);
                 }
             }
             _ => {}
@@ -192,6 +213,9 @@ impl Standing {
 
     /// A word was applied.
     pub(crate) fn word(&mut self, context: &mut Context<'_>, word: &Word) {
+        if let WordContent::JobOver { job } = word.content {
+            self.visitors.answer_all(job, &PartAnswer::Unknown);
+        }
         match &mut self.founder {
             Some(founder) => founder.word(context, word),
             None if matches!(
@@ -251,24 +275,52 @@ impl Standing {
     /// Answers those who have asked the founder, while it is not reached.
     fn answer_without_founder(&mut self, context: &mut Context<'_>) {
         let Some(silent) = context.arbiter_silence() else { return };
-        for caller in std::mem::take(&mut self.asked).into_values() {
+        for asker in std::mem::take(&mut self.asked).into_values() {
             let why = format!("its founder has not answered for {:.1} s", silent.as_secs_f64());
-            self.callers.answer(context, caller, MachineAnswer::CutOff { why });
+            self.answer(context, asker, MachineAnswer::CutOff { why });
         }
     }
 
-    fn ask(&mut self, context: &mut Context<'_>, caller: u64, question: MachineQuestion) {
+    /// Lets those join whose job has a part here by now. `segment_of` knows the segments of such parts.
+    pub(crate) fn let_guests_in(&mut self, segment_of: impl Fn(JobId) -> Option<SegmentId>) {
+        self.visitors.answer_present(segment_of);
+    }
+
+    /// A job does not come to this host, for this reason.
+    pub(crate) fn part_refused(&mut self, job: JobId, why: String) {
+        self.visitors.answer_all(job, &PartAnswer::Refused(why));
+    }
+
+    fn answer(&mut self, context: &mut Context<'_>, asker: Asker, answer: MachineAnswer) {
+        let visitor = match asker {
+            Asker::Caller(caller) => return self.callers.answer(context, caller, answer),
+            Asker::Visitor(visitor) => visitor,
+        };
+        let answer = match answer {
+            MachineAnswer::Found(Ok(Some((job, conductor)))) => {
+                self.visitors.note_job(visitor, job);
+                return context.send(conductor, job, JobContent::PartWanted);
+            }
+            MachineAnswer::Found(Err(why)) | MachineAnswer::CutOff { why } => {
+                PartAnswer::Refused(why)
+            }
+            _ => PartAnswer::Unknown,
+        };
+        self.visitors.answer(visitor, answer);
+    }
+
+    fn ask(&mut self, context: &mut Context<'_>, asker: Asker, question: MachineQuestion) {
         match &mut self.founder {
             _ if question == MachineQuestion::Log => {
-                self.callers.answer(context, caller, MachineAnswer::Log(log::for_callers()));
+                self.answer(context, asker, MachineAnswer::Log(log::for_callers()));
             }
             Some(founder) => {
                 let answer = founder.answer(context, context.own_host(), question);
-                self.callers.answer(context, caller, answer);
+                self.answer(context, asker, answer);
             }
             None => {
                 self.last_request += 1;
-                self.asked.insert(self.last_request, caller);
+                self.asked.insert(self.last_request, asker);
                 let asked = MachineMessage::Asked { request: self.last_request, question };
                 context.send_machine(HostNumber::ARBITER, asked);
             }

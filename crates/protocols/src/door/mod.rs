@@ -26,7 +26,7 @@ use self::keeper::Keeper;
 pub use self::name::{NAME_BYTES_MAX, Name, NameError};
 use self::names::Names;
 pub use self::object::{Object, ObjectAnswer, ObjectKind, ObjectQuestion, ObjectRequest};
-pub use self::question::{Answer, Published, Question, Reply};
+pub use self::question::{Answer, PartAnswer, Published, Question, Reply};
 pub use self::start::{STARTS_MAX, StartAnswer, StartRefusal, StartWish, WISH_BYTES_MAX};
 pub use self::steps::{DoorAction, Input, Listener, Listening, MemoryNumber, Visitor};
 pub use self::verdict::{KEPT_MAX, NAMES_MAX, Verdict};

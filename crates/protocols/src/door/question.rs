@@ -1,6 +1,6 @@
 //! Questions at a joining socket and the answers to them.
 
-use landeck_wire::{ControlMessage, ProcessId, Slot};
+use landeck_wire::{ControlMessage, ProcessId, SegmentId, Slot};
 use serde::{Deserialize, Serialize};
 
 use super::name::Name;
@@ -10,6 +10,9 @@ use super::verdict::Verdict;
 
 /// The first bytes of each message. The last one is the version: programs of two installations may meet at a name.
 const MARK: &[u8] = b"LDK\x02";
+
+/// The bytes of a text about a part.
+const PART_TEXT_MAX: usize = 512;
 
 /// The publication under a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,6 +67,11 @@ pub enum Question {
     Object(ObjectQuestion),
     /// Have a process started.
     Start(Box<StartWish>),
+    /// Have a part of a job made on this host, if there is none: at the daemon of a machine.
+    Part {
+        /// The name of the job, or the first digits of its identity.
+        job: String,
+    },
 }
 
 /// An answer about the job or a published name.
@@ -86,6 +94,33 @@ pub enum Reply {
     Object(ObjectAnswer),
     /// About a process that was to be started.
     Start(StartAnswer),
+    /// About a part of a job.
+    Part(PartAnswer),
+}
+
+/// An answer about the part of a job on this host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PartAnswer {
+    /// It is there, with this segment.
+    There(SegmentId),
+    /// The machine has no such job.
+    Unknown,
+    /// There is none, for this reason.
+    Refused(String),
+}
+
+impl PartAnswer {
+    /// The answer with a text that fits into a message.
+    #[must_use]
+    pub fn cut(self) -> Self {
+        match self {
+            Self::Refused(mut why) => {
+                why.truncate(why.floor_char_boundary(PART_TEXT_MAX));
+                Self::Refused(why)
+            }
+            other => other,
+        }
+    }
 }
 
 impl ControlMessage for Question {
@@ -113,7 +148,7 @@ mod tests {
     use super::super::name::NAME_BYTES_MAX;
     use super::super::object::{Object, ObjectKind, ObjectRequest};
     use super::*;
-    use landeck_wire::{Incarnation, SegmentId};
+    use landeck_wire::Incarnation;
 
     const LAST: ProcessId = ProcessId {
         segment: SegmentId(u64::MAX),
@@ -145,6 +180,7 @@ mod tests {
             Question::Presence { process: LAST },
             Question::Object(question),
             Question::Object(nameless),
+            Question::Part { job: "j".repeat(NAME_BYTES_MAX) },
         ] {
             assert_eq!(Question::decode(&question.encode()), Ok(question));
         }

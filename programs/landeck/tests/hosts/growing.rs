@@ -187,3 +187,90 @@ fn a_host_that_a_job_has_grown_onto_is_lost_and_comes_back_without_harm() {
     job.end().assert(137, &["Host n3 is lost", "Started process 0 is lost with it"]);
     cluster.stop_lab();
 }
+
+/// A process that was started by hand on a host without a part of the job.
+fn visit_a_job(job: &str) {
+    match Job::join() {
+        Err(error) => println!("refused: {error}"),
+        Ok(guest) => {
+            let inbox = guest.open_mailbox("commands").unwrap();
+            inbox.post(landeck::Message::new().pack_text("go on")).unwrap();
+            // A named group of another host, which has no rank of this one.
+            let group = guest.open_group("workers").unwrap();
+            let mut own = guest.create_mailbox().unwrap();
+            let mut member = group.join(&mut own).unwrap();
+            while member.advance().and_then(|_| member.world()).unwrap().size() < 3 {}
+            let sum = member.world().unwrap().all_reduce(10u64, Sum).unwrap();
+            println!("guest of {job}: {sum}");
+            member.leave().unwrap();
+            guest.leave().unwrap();
+        }
+    }
+}
+
+fn work_with_guests() {
+    let mut worker = Worker::join();
+    let is_first = worker.job.world().rank() == 0;
+    let mut commands = worker.job.create_mailbox().unwrap();
+    if is_first {
+        commands.register("commands").unwrap();
+    }
+    worker.job.world().barrier().unwrap();
+    for _ in 0..2 {
+        assert_eq!(worker.grow_to(2, 1), 2);
+        println!("rank {} waits", worker.job.world().rank());
+        if is_first {
+            let mut command = commands.retrieve_within(LONG).unwrap();
+            assert_eq!(command.unpack_text().unwrap(), "go on");
+        }
+        assert_eq!(worker.grow_to(3, 10), 30);
+        assert_eq!(worker.shrink_to(2), 2);
+    }
+    worker.leave();
+}
+
+#[test]
+fn guests_join_on_a_host_without_a_part_of_their_job() {
+    const TEST: &str = "growing::guests_join_on_a_host_without_a_part_of_their_job";
+    if is_member() {
+        return work_with_guests();
+    }
+    if let Ok(job) = std::env::var("LANDECK_JOB") {
+        return visit_a_job(&job);
+    }
+    let test = "guests_join_on_a_host_without_a_part_of_their_job";
+    let Some(cluster) = lab(test, 3, &["n2"]) else { return };
+    let program = std::env::current_exe().unwrap();
+    let job = start(&mut cluster.landeck(&as_job(TEST, program.to_str().unwrap(), &[])));
+    job.out.wait_for("its work", |text| text.matches(" waits\n").count() == 2);
+    run(&mut cluster.landeck(&["vm", "add", "--rsh", "landeck-rsh", "n3"])).assert(0, &[]);
+    let guest = |name: &str| {
+        let mut command = cluster.hosts.command(2, &program);
+        command.args([TEST, "--exact", "--nocapture", "--test-threads=1"]);
+        run(command.env("LANDECK_JOB", name).stdin(Stdio::null())).assert(0, &[]).out.clone()
+    };
+    assert!(guest("heat").contains("guest of heat: 30\n"));
+    job.out.wait_for("the next round", |text| text.matches(" waits\n").count() == 4);
+    assert!(
+        guest("cold").contains("refused: join: no job is called \"cold\""),
+        "{}",
+        guest("cold")
+    );
+    let alone = cluster.start_waiting(0, "alone", "1");
+    let refused = guest("alone");
+    let why = "job alone of machine lab cannot be joined on this host: it began on one host";
+    assert!(refused.contains(why), "{refused}");
+    let second = cluster.start_waiting(1, "alone", "1");
+    let refused = guest("alone");
+    assert!(
+        refused.contains("lab has alone (") && refused.contains("by its identity"),
+        "{refused}"
+    );
+    assert!(guest("heat").contains("guest of heat: 30\n"));
+    job.end().assert(0, &[]);
+    (0..2).for_each(|host| drop(cluster.shell(host, "touch /tmp/go")));
+    for other in [alone, second] {
+        other.end().assert(0, &[]);
+    }
+    cluster.stop_lab();
+}

@@ -74,7 +74,7 @@ impl Cluster {
     }
 
     /// Starts a job of so many shells that say "ready", and then run until there is `/tmp/go` on their host.
-    fn start_waiting(&self, host: usize, name: &str, processes: &str) -> Running {
+    pub(crate) fn start_waiting(&self, host: usize, name: &str, processes: &str) -> Running {
         let script = "echo ready; until [ -e /tmp/go ]; do sleep 0.05; done; echo end";
         let arguments = ["run", "--name", name, "-n", processes, "sh", "-c", script];
         let running = start(&mut self.landeck_on(host, &arguments));

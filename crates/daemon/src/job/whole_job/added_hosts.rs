@@ -24,6 +24,8 @@ pub(super) struct AddedHosts {
     /// The first of those that are wanted.
     adding: Option<Adding>,
     wanted: VecDeque<HostNumber>,
+    /// The hosts among these on which a process waits to join.
+    guests_wait: BTreeSet<HostNumber>,
     /// The processes that were started on each host that was added and have not ended.
     processes: BTreeMap<HostNumber, u32>,
     /// They end with their last processes, as all others have ended.
@@ -54,14 +56,22 @@ impl WholeJob {
         self.go_on_adding(context);
     }
 
+    /// Adds a host on which a process wants to join.
+    pub(super) fn want_part(&mut self, context: &mut Context<'_>, host: HostNumber) {
+        self.added.guests_wait.insert(host);
+        self.want_host(context, host);
+    }
+
     /// Begins with the next host that is wanted.
     fn go_on_adding(&mut self, context: &mut Context<'_>) {
         while self.added.adding.is_none() {
             let Some(number) = self.added.wanted.front().copied() else { return };
             match self.next_host(context, number) {
-                Err(why) => self.end_adding(number, Err(why)),
+                Err(why) => self.end_adding(context, number, Err(why)),
                 // It was added meanwhile.
-                Ok(host) if self.awaited.contains(&number) => self.end_adding(number, Ok(host)),
+                Ok(host) if self.awaited.contains(&number) => {
+                    self.end_adding(context, number, Ok(host))
+                }
                 Ok(host) => {
                     self.added.adding = Some(Adding { host, step: Step::Allowing });
                     match self.gathering {
@@ -79,7 +89,7 @@ impl WholeJob {
     /// The host with this number, as it is in the job or comes into it.
     fn next_host(&self, context: &Context<'_>, number: HostNumber) -> Result<HostSpec, String> {
         if self.phase != Phase::Running || self.is_ending || self.added.is_released {
-            return Err("the job is ending".to_owned());
+            return Err("it has not begun, or is ending".to_owned());
         }
         if let Some(place) = self.spec.place_of(number).filter(|_| self.awaited.contains(&number)) {
             return Ok(self.spec.hosts[place].clone());
@@ -87,11 +97,11 @@ impl WholeJob {
         let entry = context.hosts().find(|entry| entry.host == number);
         let entry = entry.ok_or("it is no host of the machine, or is lost")?;
         if self.spec.processes() == self.spec.ranks_on(0).len() as u32 {
-            return Err("the job began on one host, and stays there".to_owned());
+            return Err("it began on one host, and stays there".to_owned());
         }
         if !self.spec.has_room_for(number) {
             let added = self.spec.hosts.len() - self.spec.first_hosts();
-            return Err(format!("{added} hosts were added to the job: there is no room for more"));
+            return Err(format!("{added} hosts were added to it: there is no room for more"));
         }
         let segment = random::bytes().map_err(|error| error.to_string())?;
         let segment = SegmentId(u64::from_ne_bytes(segment));
@@ -115,7 +125,7 @@ impl WholeJob {
                 context.send(host, job, JobContent::Check(Box::new(spec)));
             }
             (Step::Allowing, Err(why)) => {
-                self.end_adding(host, Err(why));
+                self.end_adding(context, host, Err(why));
                 self.go_on_adding(context);
             }
             _ => {}
@@ -187,7 +197,7 @@ impl WholeJob {
         context.send(host.number, job, JobContent::Start);
         self.awaited.insert(host.number);
         self.added.processes.insert(host.number, 0);
-        self.end_adding(host.number, Ok(host));
+        self.end_adding(context, host.number, Ok(host));
         self.go_on_adding(context);
     }
 
@@ -196,8 +206,19 @@ impl WholeJob {
         self.added.adding.as_mut().filter(|adding| adding.host.number == host)
     }
 
-    /// Tells the launcher what has become of a wish.
-    fn end_adding(&mut self, host: HostNumber, outcome: Result<HostSpec, String>) {
+    /// Tells those what has become of a wish that wait for it. Where a process waits to join, it sees the part itself.
+    fn end_adding(
+        &mut self,
+        context: &mut Context<'_>,
+        host: HostNumber,
+        outcome: Result<HostSpec, String>,
+    ) {
+        let is_waited_for = self.added.guests_wait.remove(&host);
+        if let Err(why) = outcome.as_ref()
+            && is_waited_for
+        {
+            context.send(host, self.spec.job, JobContent::PartRefused(why.clone()));
+        }
         self.added.adding.take_if(|adding| adding.host.number == host);
         self.added.wanted.retain(|wanted| *wanted != host);
         self.launcher.send(&ArbiterReport::HostAdded { host, outcome });
@@ -207,7 +228,7 @@ impl WholeJob {
     pub(super) fn lose_added(&mut self, context: &mut Context<'_>, host: HostNumber, why: &str) {
         if self.adding(host).is_some() {
             context.send(host, self.spec.job, JobContent::Dismiss);
-            self.end_adding(host, Err(why.to_owned()));
+            self.end_adding(context, host, Err(why.to_owned()));
             self.go_on_adding(context);
         }
         self.take_guests(context, host, Vec::new());
