@@ -4,7 +4,7 @@ use super::members::is_member;
 use super::*;
 
 /// Hosts of a test, of which the first ones are a machine called lab.
-fn lab(test: &str, hosts: usize, others: &[&str]) -> Option<Cluster> {
+pub(super) fn lab(test: &str, hosts: usize, others: &[&str]) -> Option<Cluster> {
     let cluster = Cluster::wished(test, &Wish::hosts(hosts))?;
     let start = ["vm", "start", "--name", "lab", "--rsh", "landeck-rsh", "--host-timeout", "0.5"];
     run(&mut cluster.landeck(&[&start, others].concat())).assert(0, &[]);
@@ -13,36 +13,36 @@ fn lab(test: &str, hosts: usize, others: &[&str]) -> Option<Cluster> {
 
 impl Cluster {
     /// `landeck` with arguments on a host.
-    fn landeck_on(&self, host: usize, arguments: &[&str]) -> Command {
+    pub(super) fn landeck_on(&self, host: usize, arguments: &[&str]) -> Command {
         let mut command = self.hosts.command(host, landeck());
         command.args(arguments).stdin(Stdio::null());
         command
     }
 
     /// The hosts of a job of so many `hostname`, which is started on a host.
-    fn where_on(&self, host: usize, options: &[&str]) -> Vec<String> {
+    pub(super) fn where_on(&self, host: usize, options: &[&str]) -> Vec<String> {
         let ended = run(&mut self.landeck_on(host, &[&["run"], options, &["hostname"]].concat()));
         ended.assert(0, &[]).sorted().into_iter().map(str::to_owned).collect()
     }
 
     /// The state of the machine, as a host tells it.
-    fn status_on(&self, host: usize) -> serde_json::Value {
+    pub(super) fn status_on(&self, host: usize) -> serde_json::Value {
         let ended = run(&mut self.landeck_on(host, &["vm", "status", "--json"]));
         serde_json::from_str(&ended.assert(0, &[]).out).unwrap()
     }
 
     /// The cores of a host. All have the same.
-    fn cores(&self) -> usize {
+    pub(super) fn cores(&self) -> usize {
         self.status_on(0)["hosts"][0]["cores"].as_u64().unwrap() as usize
     }
 
     /// So many processes that a job has all cores of so many hosts, as a word.
-    fn all_of(&self, hosts: usize) -> String {
+    pub(super) fn all_of(&self, hosts: usize) -> String {
         (hosts * self.cores()).to_string()
     }
 
     /// The words on a host in the state of the machine, and its processes.
-    fn state_of(&self, host: &str) -> (String, u64) {
+    pub(super) fn state_of(&self, host: &str) -> (String, u64) {
         let status = self.status_on(0);
         let all = status["hosts"].as_array().unwrap();
         let it = all.iter().find(|known| known["name"] == host).unwrap();
@@ -61,20 +61,20 @@ impl Cluster {
     }
 
     /// The jobs of the machine, as a host tells it.
-    fn jobs_on(&self, host: usize) -> Vec<String> {
+    pub(super) fn jobs_on(&self, host: usize) -> Vec<String> {
         let status = self.status_on(host);
         let jobs = status["jobs"].as_array().unwrap().iter();
         jobs.map(|job| job["name"].as_str().unwrap().to_owned()).collect()
     }
 
     /// Ends the machine, and checks that nothing is left of it.
-    fn stop_lab(&self) {
+    pub(super) fn stop_lab(&self) {
         run(&mut self.landeck(&["vm", "stop"])).assert(0, &[]);
         self.assert_nothing_left();
     }
 
     /// Starts a job of so many shells that say "ready", and then run until there is `/tmp/go` on their host.
-    fn start_waiting(&self, host: usize, name: &str, processes: &str) -> Running {
+    pub(super) fn start_waiting(&self, host: usize, name: &str, processes: &str) -> Running {
         let script = "echo ready; until [ -e /tmp/go ]; do sleep 0.05; done; echo end";
         let arguments = ["run", "--name", name, "-n", processes, "sh", "-c", script];
         let running = start(&mut self.landeck_on(host, &arguments));

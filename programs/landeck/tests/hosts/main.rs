@@ -9,6 +9,7 @@ mod capture;
 mod environment;
 mod links;
 mod losses;
+mod machine_life;
 mod machines;
 mod members;
 mod networks;
