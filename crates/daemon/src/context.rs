@@ -162,6 +162,11 @@ impl<'a> Context<'a> {
         self.hub.tell(content);
     }
 
+    /// Ends a job because somebody wants so, whatever it has survived; on the arbiter.
+    pub(crate) fn order_end(&mut self, job: JobId, cause: String) {
+        self.hub.order_end(job, cause);
+    }
+
     /// Watches a descriptor. Its token must be at least 2^32.
     ///
     /// # Errors

@@ -18,7 +18,7 @@ use landeck_protocols::hosts::{HostEnd, HostTiming, Lease, NameTable};
 use landeck_trust::{JoinTokens, KeyPair, ReturnTickets};
 use landeck_wire::preamble::Purpose;
 use landeck_wire::word::{HostEntry, Word, WordContent};
-use landeck_wire::{ControlMessage, HostIncarnation, HostNumber, MachineId, SegmentId};
+use landeck_wire::{ControlMessage, HostIncarnation, HostNumber, JobId, MachineId, SegmentId};
 use rustix::event::epoll::EventFlags;
 
 use crate::addresses;
@@ -479,6 +479,12 @@ impl Hub {
     /// Asks for a word.
     pub(crate) fn tell(&mut self, content: WordContent) {
         let events = self.members.ask(content);
+        self.follow(events);
+    }
+
+    /// Ends a job because somebody wants so; on the arbiter.
+    pub(crate) fn order_end(&mut self, job: JobId, cause: String) {
+        let events = self.members.order_end(job, cause);
         self.follow(events);
     }
 

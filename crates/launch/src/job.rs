@@ -462,6 +462,8 @@ impl<'a> Job<'a> {
             ArbiterReport::Refused { exit_code, texts } => {
                 self.refuse(LaunchError::Refused { exit_code, text: texts.join("\n") });
             }
+            // It was ended before its start, and the order to end it counts.
+            ArbiterReport::Settled(_) if self.is_over => {}
             ArbiterReport::Settled(spec) => {
                 if let Err(error) = self.settle(*spec) {
                     self.refuse(error);
@@ -667,6 +669,7 @@ impl<'a> Job<'a> {
         let reaction = self.conduct.react(signal, Instant::now());
         let ends = reaction != Reaction::Suspend
             && matches!(signal, libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT);
+        let was_over = self.is_over;
         if ends {
             match &mut self.record {
                 Some(record) => record.take_told(told),
@@ -681,7 +684,7 @@ impl<'a> Job<'a> {
                 }
             }
         }
-        if self.is_over && ends {
+        if was_over && ends {
             // Only output that nobody reads is left.
             return self.output.give_up();
         }

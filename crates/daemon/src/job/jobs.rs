@@ -358,6 +358,10 @@ impl JobHandler for Jobs {
             let is_cut_off = !self.parts.is_empty() || !self.has_ended;
             self.over = Some(if is_cut_off { CUT_OFF } else { 0 });
             if let Some(standing) = &self.standing {
+                let name = context.host(host).map_or("", |entry| &entry.name);
+                let cause = format!("the founding host {name} is not reached: {why}");
+                let conducted = self.conducted.values_mut();
+                conducted.for_each(|whole| whole.cut_off(context, &cause));
                 standing.cut_off(&why);
                 self.comes_back_to = standing.comes_back_to(context);
             }

@@ -306,15 +306,25 @@ impl WholeJob {
         }
     }
 
-    /// Carries out a word that ends the job, which a daemon has asked for because processes cannot reach each other or
-    /// numbers of groups are used up.
+    /// Carries out a word that ends the job: processes cannot reach each other, numbers of groups are used up, somebody
+    /// ends the machine or takes a host out of it, or the founder is not reached. Before its start nothing runs yet, and
+    /// nothing will.
     pub(crate) fn cut_off(&mut self, context: &mut Context<'_>, cause: &str) {
         if std::mem::replace(&mut self.is_ending, true) {
             return;
         }
-        self.launcher.send(&ArbiterReport::CutOff(format!("The job was ended: {cause}.")));
-        let grace = self.spec.grace;
-        self.command_all(context, &PartCommand::End { grace });
+        match self.phase {
+            Phase::Running => {
+                self.launcher.send(&ArbiterReport::CutOff(format!("The job was ended: {cause}.")));
+                let grace = self.spec.grace;
+                self.command_all(context, &PartCommand::End { grace });
+            }
+            Phase::Connecting | Phase::Checking | Phase::Measuring | Phase::Preparing => {
+                self.refusals = vec![format!("the job was ended before its start: {cause}")];
+                self.refuse_job(context);
+            }
+            Phase::Refused => {}
+        }
     }
 
     /// Ends the job on all hosts; only the first cause counts.

@@ -257,7 +257,7 @@ impl Founder {
         }
         for &job in there.iter().filter(|_| ends_jobs) {
             let cause = format!("host {name} was removed from {}", self.name);
-            context.tell(WordContent::JobEnds { job, code: 1, cause });
+            context.order_end(job, cause);
         }
         let mut jobs = self.job_statuses(context);
         jobs.retain(|job| there.contains(&job.job));
@@ -342,7 +342,7 @@ impl Founder {
         self.ends_at = Some(context.now() + JOBS_END_TIME);
         for &job in self.jobs.keys() {
             let cause = format!("{} was stopped", self.name);
-            context.tell(WordContent::JobEnds { job, code: 1, cause });
+            context.order_end(job, cause);
         }
         Ok(())
     }

@@ -112,6 +112,12 @@ impl Members {
         }
     }
 
+    /// Ends a job because somebody wants so; for the arbiter.
+    pub(crate) fn order_end(&mut self, job: JobId, cause: String) -> Vec<MembersEvent> {
+        let outputs = self.arbiter.as_mut().map(|arbiter| arbiter.order_end(job, 1, cause));
+        self.perform(outputs.unwrap_or_default())
+    }
+
     /// Takes a host's request for a word; for the arbiter. A host may report the ends of its own processes and end jobs,
     /// but not judge hosts.
     pub(crate) fn asked(

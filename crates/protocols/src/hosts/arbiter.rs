@@ -426,6 +426,14 @@ impl Arbiter {
         self.give(WordContent::JobEnds { job, code, cause })
     }
 
+    /// Ends a job that somebody wants to end. It has gone on after its failures, so they are not the cause.
+    pub fn order_end(&mut self, job: JobId, code: u8, cause: String) -> Vec<ArbiterOutput> {
+        if let Some(words) = self.jobs.get_mut(&job) {
+            words.failure = None;
+        }
+        self.end_job(job, code, cause)
+    }
+
     /// Records that a living host has applied all words up to a number.
     pub fn applied(&mut self, host: HostNumber, incarnation: HostIncarnation, number: u64) {
         let last = self.last;
@@ -727,6 +735,17 @@ mod tests {
         assert!(arbiter.end_job(JOB, 1, String::new()).is_empty());
         let other = arbiter.end_job(JobId(6), 4, "as asked".into());
         assert!(format!("{other:?}").contains("code: 4"), "{other:?}");
+    }
+
+    #[test]
+    fn a_job_that_has_survived_a_failure_ends_with_the_cause_of_the_order() {
+        let mut arbiter = arbiter();
+        arbiter.host_lost(HostNumber(2), HostIncarnation(12), 600);
+        let outputs = arbiter.order_end(JOB, 1, "lab was stopped".into());
+        let ArbiterOutput::Send { word, .. } = &outputs[0] else { panic!("{outputs:?}") };
+        let ends = WordContent::JobEnds { job: JOB, code: 1, cause: "lab was stopped".into() };
+        assert_eq!(word.content, ends);
+        assert!(arbiter.order_end(JOB, 1, "again".into()).is_empty());
     }
 
     #[test]

@@ -20,29 +20,29 @@ impl Cluster {
     }
 
     /// The hosts of a job of so many `hostname`, which is started on a host.
-    fn where_on(&self, host: usize, options: &[&str]) -> Vec<String> {
+    pub(super) fn where_on(&self, host: usize, options: &[&str]) -> Vec<String> {
         let ended = run(&mut self.landeck_on(host, &[&["run"], options, &["hostname"]].concat()));
         ended.assert(0, &[]).sorted().into_iter().map(str::to_owned).collect()
     }
 
     /// The state of the machine, as a host tells it.
-    fn status_on(&self, host: usize) -> serde_json::Value {
+    pub(super) fn status_on(&self, host: usize) -> serde_json::Value {
         let ended = run(&mut self.landeck_on(host, &["vm", "status", "--json"]));
         serde_json::from_str(&ended.assert(0, &[]).out).unwrap()
     }
 
     /// The cores of a host. All have the same.
-    fn cores(&self) -> usize {
+    pub(super) fn cores(&self) -> usize {
         self.status_on(0)["hosts"][0]["cores"].as_u64().unwrap() as usize
     }
 
     /// So many processes that a job has all cores of so many hosts, as a word.
-    fn all_of(&self, hosts: usize) -> String {
+    pub(super) fn all_of(&self, hosts: usize) -> String {
         (hosts * self.cores()).to_string()
     }
 
     /// The words on a host in the state of the machine, and its processes.
-    fn state_of(&self, host: &str) -> (String, u64) {
+    pub(super) fn state_of(&self, host: &str) -> (String, u64) {
         let status = self.status_on(0);
         let all = status["hosts"].as_array().unwrap();
         let it = all.iter().find(|known| known["name"] == host).unwrap();
@@ -61,7 +61,7 @@ impl Cluster {
     }
 
     /// The jobs of the machine, as a host tells it.
-    fn jobs_on(&self, host: usize) -> Vec<String> {
+    pub(super) fn jobs_on(&self, host: usize) -> Vec<String> {
         let status = self.status_on(host);
         let jobs = status["jobs"].as_array().unwrap().iter();
         jobs.map(|job| job["name"].as_str().unwrap().to_owned()).collect()

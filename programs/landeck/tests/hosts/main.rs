@@ -10,6 +10,7 @@ mod environment;
 mod growing;
 mod links;
 mod losses;
+mod machine_life;
 mod machines;
 mod members;
 mod networks;
