@@ -22,6 +22,8 @@ const SHORTER: u64 = 3;
 const HOSTS: usize = 3;
 /// Commands and jobs that go on at the same time.
 const GOING_MAX: usize = 5;
+/// Long faults last this much longer.
+const LONG_FACTOR: u32 = 10;
 /// A daemon that is killed more often within a minute stays away.
 const KILLS_MAX: usize = 3;
 const MINUTE: Duration = Duration::from_secs(61);
@@ -100,7 +102,10 @@ impl<'a> Life<'a> {
         let (kind, host) = (self.random.below(12), self.random.below(HOSTS as u64) as usize);
         let (number, time) = (self.random.bits(), self.random.below(1_500));
         let pause = Duration::from_millis(self.random.below(120));
+        // In soak a fault may last longer than the lease of ten seconds.
+        let factor = if self.random.once_in(16) && is_soak() { LONG_FACTOR } else { 1 };
         let (other, time) = (1 + number as usize % (HOSTS - 1), Duration::from_millis(time));
+        let time = time * factor;
         let done = match kind {
             0 => self.kill_daemon(other),
             1 => self.stop_daemon(host, time),
