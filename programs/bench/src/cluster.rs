@@ -74,11 +74,19 @@ impl Cluster {
     /// # Errors
     /// When the hosts were ended and cannot be made again.
     pub(crate) fn on_first(&self, words: &[String]) -> Result<Command, String> {
+        self.on(0, words)
+    }
+
+    /// A command on a host, by its place.
+    ///
+    /// # Errors
+    /// When the hosts were ended and cannot be made again.
+    pub(crate) fn on(&self, host: usize, words: &[String]) -> Result<Command, String> {
         self.start()?;
         let hosts = self.hosts.borrow();
         let hosts = hosts.as_ref().ok_or("the hosts are gone")?;
         let (program, arguments) = words.split_first().ok_or("there is nothing to start")?;
-        let mut command = hosts.command(0, program);
+        let mut command = hosts.command(host, program);
         command.args(arguments);
         Ok(command)
     }
