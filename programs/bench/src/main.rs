@@ -119,7 +119,8 @@ struct RunOptions {
     /// Measure jobs over so many hosts, which are made of network namespaces; these have figures of their own
     #[arg(long, value_name = "N", conflicts_with = "against", value_parser = ["2", "4", "8"])]
     hosts: Option<String>,
-    /// Run the jobs over hosts in a machine that stands as well, beside those that make a machine of their own
+    /// Run the jobs over hosts in a machine that stands as well, beside those that make a machine of their own. Each
+    /// host then has processors of its own, if there are as many
     #[arg(long, requires = "hosts")]
     machine: bool,
     /// Look at the daemons of a machine after so many jobs (figure machine_rest)
@@ -294,7 +295,11 @@ fn on_hosts(options: &RunOptions, places: &Places) -> Result<Places, Problem> {
         if !places.daemon().exists() {
             return Err(Problem::NotBuilt { path: places.daemon() });
         }
-        places.cluster = Some(Rc::new(Cluster::make(hosts)?));
+        let cluster = match options.machine {
+            true => Cluster::with_own_processors(hosts)?,
+            false => Cluster::make(hosts)?,
+        };
+        places.cluster = Some(Rc::new(cluster));
     }
     Ok(places)
 }

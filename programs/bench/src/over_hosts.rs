@@ -65,6 +65,8 @@ fn line(
 ) -> Line {
     let (n, hosts) = (part.n, part.hosts);
     let each = n.div_ceil(hosts.max(1));
+    let all = places.processors;
+    let processors = places.cluster.as_ref().map_or(all, |cluster| cluster.processors_of_host(all));
     let named = |slots: &dyn Fn(u32) -> String| {
         let hosts = (1..=hosts).map(|host| format!("n{host}{}", slots(host)));
         hosts.collect::<Vec<_>>().join(",")
@@ -107,7 +109,7 @@ fn line(
             if candidate == Candidate::LandeckMachine {
                 environment.push((standing::VARIABLE, standing::NAME.to_owned()));
                 // Otherwise the first hosts are filled, each with as many processes as it has processors.
-                if each < places.processors {
+                if each < processors {
                     say("--map-by node");
                 }
             } else if hosts > 1 {

@@ -66,25 +66,25 @@ impl Drop for Standing<'_> {
     }
 }
 
-/// The processor time and the memory of the daemons of one host.
+/// The processor time and the memory of the daemon of one host, with the process that forks its guardians.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DaemonUse {
     pub(crate) processor_ns: u64,
     pub(crate) resident_kib: u64,
 }
 
-/// Prints two kinds of lines for each process called `landeckd`: of each thread the time on a processor, the time of
+/// Prints two kinds of lines for a daemon and for the process that forks its guardians: of each thread the time on a processor, the time of
 /// waiting for one and the number of turns, and `VmRSS:` with the resident memory.
 const SHOW_DAEMONS: &str = r#"
     for process in /proc/[0-9]*; do
         read -r name 2>/dev/null <$process/comm || continue
-        [ "$name" = landeckd ] || continue
+        case $name in landeckd | landeck-server) ;; *) continue ;; esac
         cat $process/task/*/schedstat
         grep VmRSS: $process/status
     done"#;
 
 impl DaemonUse {
-    /// Looks at the daemons of a host, by its place in the cluster.
+    /// Looks at the daemon of a host, by its place in the cluster.
     ///
     /// # Errors
     /// When there is none.
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_use_of_all_daemons_of_a_host_adds_up() {
+    fn the_use_of_all_processes_of_a_daemon_adds_up() {
         let text =
             "5000000 77 3\n2000000 1 1\nVmRSS:\t    9000 kB\n1000000 0 2\nVmRSS:\t    1240 kB\n";
         let found = DaemonUse::parse(text).unwrap();

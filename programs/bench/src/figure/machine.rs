@@ -13,7 +13,7 @@ pub(crate) const SHARE: &str = "processor share";
 pub(crate) const MEMORY: &str = "resident memory";
 
 /// So many processes join and leave a machine of eight hosts.
-const MANY: u32 = 1_000;
+pub(crate) const MANY: u32 = 1_000;
 
 /// In the order in which they are measured.
 pub(super) const FIGURES: &[Figure] = &[
