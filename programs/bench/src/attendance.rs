@@ -1,11 +1,11 @@
 //! The candidates that take part in a launch, and the reasons why others are left out.
 
 use crate::candidate::Candidate::{
-    self, Bare, Counter, Iceoryx2, Landeck, LandeckMpi, LandeckPlain, Mpich, MpichThrottled,
-    Queues, Sockets,
+    self, Bare, Counter, Iceoryx2, Landeck, LandeckMachine, LandeckMpi, LandeckPlain, Mpich,
+    MpichThrottled, Queues, Sockets,
 };
 use crate::candidate::Program;
-use crate::figure::{Figure, Method, Who};
+use crate::figure::{Figure, FigurePart, Method, Who};
 
 /// The part of a candidate in a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,19 +22,30 @@ use Attendance::{HasNoPart, LeftOut, TakesPart};
 /// More processes of a peer take minutes to start and gigabytes to hold.
 const PEER_PROCESSES_MAX: u32 = 64;
 
-/// In a launch of n processes on so many processors.
+/// In a launch of a part on so many processors; `in_machine` says whether jobs over hosts run in a machine as well.
 pub(crate) fn attendance(
     candidate: Candidate,
     figure: &Figure,
-    n: u32,
+    part: &FigurePart,
     processors: u32,
+    in_machine: bool,
 ) -> Attendance {
+    let n = part.n;
+    let is_whole = part.method == Some(Method::WholeLaunches);
     let crowded = n > processors;
     let collective = figure.program != Program::Points;
     if candidate.is_for_hosts() && !figure.is_over_hosts() {
         return HasNoPart;
     }
     match candidate.of_this_build() {
+        LandeckMachine if figure.who == Who::InMachine || is_whole => TakesPart,
+        _ if figure.who == Who::InMachine => HasNoPart,
+        // What runs through Landeck's own interface has no other candidate of ours beside it.
+        LandeckMachine if figure.who == Who::OwnOverHosts => HasNoPart,
+        // There is no remote shell in its starts.
+        LandeckMachine if figure.method == Method::BeyondRemoteShell => HasNoPart,
+        LandeckMachine if in_machine => TakesPart,
+        LandeckMachine => HasNoPart,
         Landeck if figure.who == Who::OwnOverHosts => TakesPart,
         _ if figure.who == Who::OwnOverHosts => HasNoPart,
         Landeck if figure.who == Who::Mpi || figure.is_over_hosts() => HasNoPart,
@@ -66,7 +77,8 @@ mod tests {
     use super::*;
 
     fn of(candidate: Candidate, figure: &str, n: u32) -> Attendance {
-        attendance(candidate, Figure::by_name(figure).unwrap(), n, 2)
+        let part = FigurePart::spread(n, 1);
+        attendance(candidate, Figure::by_name(figure).unwrap(), &part, 2, false)
     }
 
     #[test]
@@ -120,6 +132,28 @@ mod tests {
             (TakesPart, HasNoPart)
         );
         assert!(matches!(of(Mpich, "hosts_collectives", 4), LeftOut(_)));
+    }
+
+    #[test]
+    fn a_machine_takes_part_in_its_own_figures_and_elsewhere_if_it_is_asked_for() {
+        let of = |figure: &str, part: usize, in_machine| {
+            let figure = Figure::by_name(figure).unwrap();
+            attendance(LandeckMachine, figure, &figure.parts[part], 2, in_machine)
+        };
+        for (figure, part, always) in [
+            ("machine_add", 0, true),
+            ("machine_join", 1, true),
+            ("hosts_start", 1, true),
+            ("hosts_round", 0, false),
+        ] {
+            assert_eq!(of(figure, part, true), TakesPart);
+            assert_eq!(of(figure, part, false), if always { TakesPart } else { HasNoPart });
+        }
+        assert_eq!(of("hosts_urgent", 0, true), HasNoPart);
+        assert_eq!((of("hosts_start", 0, true), of("round", 0, true)), (HasNoPart, HasNoPart));
+        let join = &Figure::by_name("machine_join").unwrap().parts[0];
+        let figure = Figure::by_name("machine_join").unwrap();
+        assert_eq!(attendance(LandeckMpi, figure, join, 2, true), HasNoPart);
     }
 
     #[test]

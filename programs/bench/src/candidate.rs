@@ -24,6 +24,8 @@ pub(crate) enum Candidate {
     LandeckMpi,
     /// Landeck behind MPI with `--plain`: messages between hosts are not sealed.
     LandeckPlain,
+    /// Landeck behind MPI in a machine that stands: `landeck vm start`.
+    LandeckMachine,
     /// Another installation of Landeck, to compare with: `--against`.
     OtherLandeck,
     /// The other installation of Landeck, behind MPI.
@@ -45,15 +47,16 @@ pub(crate) enum Candidate {
 }
 
 use Candidate::{
-    Bare, Counter, Iceoryx2, IntelMpi, Landeck, LandeckMpi, LandeckPlain, Mpich, MpichThrottled,
-    OpenMpi, OtherLandeck, OtherLandeckMpi, Queues, Sockets,
+    Bare, Counter, Iceoryx2, IntelMpi, Landeck, LandeckMachine, LandeckMpi, LandeckPlain, Mpich,
+    MpichThrottled, OpenMpi, OtherLandeck, OtherLandeckMpi, Queues, Sockets,
 };
 
 /// In the order of the tables.
-pub(crate) const ALL: [Candidate; 14] = [
+pub(crate) const ALL: [Candidate; 15] = [
     Landeck,
     LandeckPlain,
     LandeckMpi,
+    LandeckMachine,
     OtherLandeck,
     OtherLandeckMpi,
     OpenMpi,
@@ -73,6 +76,7 @@ impl Candidate {
             Landeck => "landeck",
             LandeckMpi => "landeck-mpi",
             LandeckPlain => "landeck-plain",
+            LandeckMachine => "landeck-machine",
             OtherLandeck => "other",
             OtherLandeckMpi => "other-mpi",
             Mpich => "mpich",
@@ -93,6 +97,7 @@ impl Candidate {
             Landeck => "Landeck",
             LandeckMpi => "Landeck behind MPI",
             LandeckPlain => "Landeck, --plain",
+            LandeckMachine => "Landeck in a machine",
             OtherLandeck => "the other Landeck",
             OtherLandeckMpi => "the other Landeck behind MPI",
             Mpich => "MPICH 5.0.2",
@@ -115,8 +120,8 @@ impl Candidate {
             IntelMpi => Some("impi"),
             Queues => Some("queues"),
             Iceoryx2 => Some("iceoryx2"),
-            Landeck | LandeckMpi | LandeckPlain | OtherLandeck | OtherLandeckMpi | Bare
-            | Counter | Sockets => None,
+            Landeck | LandeckMpi | LandeckPlain | LandeckMachine | OtherLandeck
+            | OtherLandeckMpi | Bare | Counter | Sockets => None,
         }
     }
 
@@ -151,7 +156,7 @@ impl Candidate {
 
     /// Whether it is measured over hosts alone.
     pub(crate) fn is_for_hosts(self) -> bool {
-        matches!(self, LandeckPlain | Sockets)
+        matches!(self, LandeckPlain | LandeckMachine | Sockets)
     }
 
     pub(crate) fn is_peer(self) -> bool {
@@ -193,7 +198,7 @@ impl Places {
     pub(crate) fn needs(&self, candidate: Candidate) -> Vec<PathBuf> {
         match candidate {
             Landeck | OtherLandeck => vec![self.launcher(candidate), self.points(candidate)],
-            LandeckMpi | LandeckPlain | OtherLandeckMpi => vec![
+            LandeckMpi | LandeckPlain | LandeckMachine | OtherLandeckMpi => vec![
                 self.launcher(candidate),
                 self.libraries(candidate).join("libmpi_abi.so.1"),
                 self.points(candidate),
@@ -218,9 +223,11 @@ impl Places {
     pub(crate) fn program(&self, candidate: Candidate, program: Program) -> PathBuf {
         match (program, candidate.of_this_build(), candidate.peer()) {
             (Program::Deck, Landeck, _) => self.peers.join("deck"),
-            (Program::Collectives | Program::Deck, LandeckMpi | LandeckPlain, _) => {
-                self.peers.join("collectives.abi")
-            }
+            (
+                Program::Collectives | Program::Deck,
+                LandeckMpi | LandeckPlain | LandeckMachine,
+                _,
+            ) => self.peers.join("collectives.abi"),
             (Program::Collectives | Program::Deck, _, Some(peer)) => {
                 self.peers.join(format!("collectives.{peer}"))
             }
@@ -237,7 +244,9 @@ impl Places {
     pub(crate) fn points(&self, candidate: Candidate) -> PathBuf {
         match candidate {
             Landeck | OtherLandeck => self.commands(candidate).join("landeck-points"),
-            LandeckMpi | LandeckPlain | OtherLandeckMpi => self.peers.join("points.abi"),
+            LandeckMpi | LandeckPlain | LandeckMachine | OtherLandeckMpi => {
+                self.peers.join("points.abi")
+            }
             Bare => self.peers.join("nothing"),
             Counter => self.peers.join("counter"),
             Queues => self.peers.join("queues"),
@@ -259,7 +268,8 @@ impl Places {
         let mut command = Command::new(self.launcher(candidate));
         let own_processor = n <= self.processors;
         match candidate {
-            Landeck | LandeckMpi | LandeckPlain | OtherLandeck | OtherLandeckMpi => {
+            Landeck | LandeckMpi | LandeckPlain | LandeckMachine | OtherLandeck
+            | OtherLandeckMpi => {
                 command.arg("run").args(["-n", &n.to_string()]);
                 if own_processor {
                     command.args(["--bind-to", "core"]);
@@ -302,7 +312,8 @@ impl Places {
             }
         }
         match candidate {
-            Landeck | LandeckMpi | LandeckPlain | OtherLandeck | OtherLandeckMpi => {
+            Landeck | LandeckMpi | LandeckPlain | LandeckMachine | OtherLandeck
+            | OtherLandeckMpi => {
                 command.env("LD_LIBRARY_PATH", self.libraries(candidate));
             }
             MpichThrottled => {
@@ -335,7 +346,7 @@ impl Places {
     /// The folder of the library of Landeck that the candidate's programs find.
     fn libraries(&self, candidate: Candidate) -> PathBuf {
         let library = match candidate {
-            LandeckMpi | LandeckPlain => self.front(),
+            LandeckMpi | LandeckPlain | LandeckMachine => self.front(),
             _ => self.deck(),
         };
         match self.other_of(candidate) {

@@ -24,6 +24,8 @@ mod report;
 mod results;
 mod rounds;
 mod sample;
+mod standing;
+mod starts;
 mod statistics;
 mod table;
 mod tokens;
@@ -47,6 +49,7 @@ use crate::papers::PapersOptions;
 use crate::problem::Problem;
 use crate::report::Report;
 use crate::rounds::Effort;
+use crate::starts::StartsOptions;
 use crate::tokens::TokensOptions;
 
 /// The exit code for a wrong command line.
@@ -81,6 +84,9 @@ enum Subject {
     /// One half of a probe
     #[command(hide = true)]
     Yield { processor: usize },
+    /// The times of several starts of a command
+    #[command(hide = true)]
+    Starts(StartsOptions),
 }
 
 #[derive(Debug, Args)]
@@ -113,6 +119,13 @@ struct RunOptions {
     /// Measure jobs over so many hosts, which are made of network namespaces; these have figures of their own
     #[arg(long, value_name = "N", conflicts_with = "against", value_parser = ["2", "4", "8"])]
     hosts: Option<String>,
+    /// Run the jobs over hosts in a machine that stands as well, beside those that make a machine of their own. Each
+    /// host then has processors of its own, if there are as many
+    #[arg(long, requires = "hosts")]
+    machine: bool,
+    /// Look at the daemons of a machine after so many jobs (figure machine_rest)
+    #[arg(long, value_name = "N", default_value_t = rounds::JOBS)]
+    jobs: u32,
     /// Compare with another installation of Landeck, such as one of an earlier version, and not with peers
     #[arg(long, value_name = "PREFIX", conflicts_with = "peers")]
     against: Option<PathBuf>,
@@ -171,6 +184,7 @@ fn main() -> ExitCode {
             probe::yield_for(*processor, Duration::from_millis(150));
             Ok(())
         }
+        Some(Subject::Starts(options)) => starts::run(options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -199,6 +213,7 @@ fn run(options: &RunOptions, places: &Places) -> Result<(), Problem> {
     let rounds = usize::from(options.rounds.unwrap_or(if options.quick { 2 } else { 5 }));
     let mut effort = if options.quick { Effort::quick(rounds) } else { Effort::full(rounds) };
     effort.is_new = options.new_data;
+    (effort.in_machine, effort.jobs) = (options.machine, options.jobs);
     if let Some(patience) = options.patience {
         effort.patience = Duration::from_secs(patience);
     }
@@ -280,7 +295,11 @@ fn on_hosts(options: &RunOptions, places: &Places) -> Result<Places, Problem> {
         if !places.daemon().exists() {
             return Err(Problem::NotBuilt { path: places.daemon() });
         }
-        places.cluster = Some(Rc::new(Cluster::make(hosts)?));
+        let cluster = match options.machine {
+            true => Cluster::with_own_processors(hosts)?,
+            false => Cluster::make(hosts)?,
+        };
+        places.cluster = Some(Rc::new(cluster));
     }
     Ok(places)
 }

@@ -6,6 +6,7 @@ use std::process::Command;
 use crate::candidate::{Candidate, Places};
 use crate::cluster::{Cluster, REMOTE_SHELL};
 use crate::figure::FigurePart;
+use crate::standing;
 
 /// Runs a command, and takes the code of a job with processes that were killed for a good end.
 const KILLED_IS_WELL: &str = "\"$@\"; code=$?; [ $code = 137 ] || exit $code";
@@ -29,9 +30,26 @@ pub(crate) fn command(
     program: &Path,
     arguments: &[String],
 ) -> Result<Command, String> {
+    wrapped(cluster, places, candidate, part, program, arguments, |words| words)
+}
+
+/// As `command`, for a program on the first host that is given these words, such as one that repeats them.
+///
+/// # Errors
+/// When the hosts were ended and cannot be made again.
+pub(crate) fn wrapped(
+    cluster: &Cluster,
+    places: &Places,
+    candidate: Candidate,
+    part: &FigurePart,
+    program: &Path,
+    arguments: &[String],
+    wrap: impl FnOnce(Vec<String>) -> Vec<String>,
+) -> Result<Command, String> {
     let line = line(places, candidate, part, program, arguments);
-    let mut command = cluster.on_first(&line.words)?;
+    let mut command = cluster.on_first(&wrap(line.words))?;
     places.set_environment(candidate, &mut command);
+    command.env_remove(standing::VARIABLE);
     command.envs(line.environment);
     Ok(command)
 }
@@ -47,6 +65,8 @@ fn line(
 ) -> Line {
     let (n, hosts) = (part.n, part.hosts);
     let each = n.div_ceil(hosts.max(1));
+    let all = places.processors;
+    let processors = places.cluster.as_ref().map_or(all, |cluster| cluster.processors_of_host(all));
     let named = |slots: &dyn Fn(u32) -> String| {
         let hosts = (1..=hosts).map(|host| format!("n{host}{}", slots(host)));
         hosts.collect::<Vec<_>>().join(",")
@@ -86,8 +106,17 @@ fn line(
         Candidate::Sockets => say(&format!("{REMOTE_SHELL} n2")),
         _ => {
             say(&format!("run -n {}", n + part.extra));
-            if hosts > 1 {
-                say(&format!("--rsh {REMOTE_SHELL} --host {with_slots} --bind-to none"));
+            if candidate == Candidate::LandeckMachine {
+                environment.push((standing::VARIABLE, standing::NAME.to_owned()));
+                // Otherwise the first hosts are filled, each with as many processes as it has processors.
+                if each < processors {
+                    say("--map-by node");
+                }
+            } else if hosts > 1 {
+                say(&format!("--rsh {REMOTE_SHELL} --host {with_slots}"));
+            }
+            if hosts > 1 && !part.runs_true {
+                say("--bind-to none");
             }
             if candidate == Candidate::LandeckPlain {
                 say("--plain");
@@ -121,6 +150,26 @@ mod tests {
             cluster: None,
             processors: 2,
         }
+    }
+
+    #[test]
+    fn in_a_machine_a_job_has_its_hosts_without_their_names() {
+        let machine = |figure: &str, part: usize| words(Candidate::LandeckMachine, figure, part);
+        let run = "/t/landeck run";
+        assert_eq!(machine("hosts_start", 1), format!("{run} -n 4 p x"));
+        assert_eq!(
+            machine("hosts_round", 0),
+            format!("{run} -n 2 --map-by node --bind-to none p x")
+        );
+        assert_eq!(machine("hosts_neighbours", 1), format!("{run} -n 4 --bind-to none p x"));
+        assert_eq!(machine("hosts_neighbours", 0), format!("{run} -n 4 p x"));
+        assert_eq!(
+            words(Candidate::LandeckMpi, "hosts_start", 1),
+            format!("{run} -n 4 --rsh landeck-rsh --host n1:2,n2:2 p x")
+        );
+        let part = FigurePart::spread(2, 2);
+        let line = line(&places(), Candidate::LandeckMachine, &part, Path::new("p"), &[]);
+        assert_eq!(line.environment, [("LANDECK_MACHINE", "bench".to_owned())]);
     }
 
     fn words(candidate: Candidate, figure: &str, part: usize) -> String {

@@ -26,19 +26,27 @@ pub(crate) struct Picture {
     pub(crate) name: String,
     title: String,
     axis: Axis,
+    unit: String,
     points: Vec<Point>,
 }
 
 /// The pictures that fit the figure. Where lines run along an axis, whatever does not is the same
-/// all over a picture, so that there may be several.
+/// all over a picture, so that there may be several. A picture has one unit.
 pub(crate) fn pictures(results: &Results) -> Vec<Picture> {
     let axis = Figure::by_name(results.figure).map_or(Axis::Strips, |figure| figure.axis);
-    let mut groups: BTreeMap<String, Vec<Point>> = BTreeMap::new();
+    let mut groups: BTreeMap<(String, String), Vec<Point>> = BTreeMap::new();
+    let has_one_unit = !results.units().contains(',');
     for point in results.points() {
-        groups.entry(constant_label(axis, &point)).or_default().push(point);
+        let unit = results.unit_at(&point);
+        let label = match (constant_label(axis, &point), unit.as_str()) {
+            (label, _) if has_one_unit => label,
+            (_, "%") => "share".to_owned(),
+            (_, unit) => unit.to_owned(),
+        };
+        groups.entry((label, unit)).or_default().push(point);
     }
     let alone = groups.len() <= 1;
-    let picture = |(label, points): (String, Vec<Point>)| Picture {
+    let picture = |((label, unit), points): ((String, String), Vec<Point>)| Picture {
         name: if alone {
             results.figure.to_owned()
         } else {
@@ -46,6 +54,7 @@ pub(crate) fn pictures(results: &Results) -> Vec<Picture> {
         },
         title: if alone { results.title.to_owned() } else { format!("{}: {label}", results.title) },
         axis,
+        unit,
         points,
     };
     groups.into_iter().map(picture).collect()
@@ -77,7 +86,7 @@ impl Picture {
         Chart {
             title: self.title.clone(),
             note: note(results),
-            unit: results.unit().to_owned(),
+            unit: self.unit.clone(),
             axis: ChartAxis { name, is_logarithmic: true, label },
             lines: self.lines(results),
         }
@@ -131,7 +140,7 @@ fn draw_strips(picture: &Picture, results: &Results, path: &Path) -> Result<(), 
         .flat_map(|point| results.rows(point))
         .flat_map(|row| [row.spread.min, row.spread.max]);
     let scale = Scale::logarithmic(spreads, NAMES, WIDTH - 150, 1.3);
-    let unit = Unit::of(results.unit(), scale.high);
+    let unit = Unit::of(&picture.unit, scale.high);
     for value in scale.ticks() {
         let x = scale.at(value);
         area.draw(&PathElement::new(vec![(x, TOP), (x, height - 70)], FAINT))?;
@@ -180,6 +189,7 @@ pub(crate) fn colour(candidate: Candidate) -> RGBColor {
     match candidate {
         Candidate::Landeck | Candidate::LandeckPlain => RGBColor(0, 84, 166),
         Candidate::LandeckMpi => RGBColor(70, 150, 220),
+        Candidate::LandeckMachine => RGBColor(120, 80, 180),
         Candidate::OpenMpi => RGBColor(200, 90, 0),
         Candidate::IntelMpi => RGBColor(0, 130, 80),
         Candidate::Mpich => RGBColor(150, 30, 60),

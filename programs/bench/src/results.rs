@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::candidate::{ALL, Candidate};
 use crate::disturbance::DISTURBED_SHARE;
-use crate::figure::{Figure, Limit, Method, Surcharge};
+use crate::figure::{Beside, Figure, Limit, Method, Most};
 use crate::machine::Machine;
 use crate::probe::Probe;
 use crate::sample::Point;
@@ -110,8 +110,16 @@ impl Results {
         points.into_iter().cloned().collect()
     }
 
-    pub(crate) fn unit(&self) -> &str {
-        self.values().next().map_or("", |(_, value)| &value.unit)
+    /// The units of all points.
+    pub(crate) fn units(&self) -> String {
+        let units: BTreeSet<&str> = self.values().map(|(_, value)| value.unit.as_str()).collect();
+        units.into_iter().collect::<Vec<_>>().join(", ")
+    }
+
+    /// The unit of a point.
+    pub(crate) fn unit_at(&self, point: &Point) -> String {
+        let mut values = self.values().filter(|(_, value)| value.point == *point);
+        values.next().map_or_else(String::new, |(_, value)| value.unit.clone())
     }
 
     /// The candidates with values at the point, in the order of the tables.
@@ -260,26 +268,36 @@ impl Results {
             .filter_map(|(must, limit)| self.verdict(point, must, limit?))
             .chain(
                 figure
-                    .surcharge(point)
-                    .and_then(|surcharge| self.surcharge_verdict(point, surcharge)),
+                    .besides(point)
+                    .iter()
+                    .filter_map(|beside| self.beside_verdict(point, beside)),
             )
             .collect()
     }
 
-    /// Whether one way of ours takes at most so much more than another one.
-    fn surcharge_verdict(&self, point: &Point, surcharge: Surcharge) -> Option<Verdict> {
+    /// Whether one way of ours takes at most so much beside another one.
+    fn beside_verdict(&self, point: &Point, beside: &Beside) -> Option<Verdict> {
         self.where_most_ran(|wanted| {
-            let cheap = self.row_where(surcharge.cheap, point, wanted)?.spread.median;
-            let value = self.row_where(surcharge.dear, point, wanted)?.spread.median;
-            let limit = cheap + surcharge.most_ns;
-            let [dear, cheap_words] = surcharge.words;
+            let other = self.row_where(beside.other, point, wanted)?.spread.median;
+            let value = self.row_where(beside.judged, point, wanted)?.spread.median;
+            let ratio = self.ratio_between(beside.judged, beside.other, point, wanted)?;
+            let [judged, other_words] = beside.words;
+            let (limit, what) = match beside.most {
+                Most::MoreNs(more) => {
+                    (other + more, format!("{judged} {} more than {other_words}", short(more)))
+                }
+                Most::Times(times) => (
+                    times * other,
+                    format!("{judged} {times} x {other_words}; it is {}", ratio.words()),
+                ),
+            };
             Some(Verdict {
                 point: point.clone(),
-                must: false,
+                must: beside.must,
                 value,
                 limit,
-                unit: self.unit().to_owned(),
-                what: format!("{dear} {} more than {cheap_words}", short(surcharge.most_ns)),
+                unit: self.unit_at(point),
+                what,
                 met: value <= limit,
             })
         })
@@ -320,7 +338,7 @@ impl Results {
             must,
             value,
             limit,
-            unit: self.unit().to_owned(),
+            unit: self.unit_at(point),
             what,
             met: value <= limit,
         })
@@ -402,6 +420,15 @@ impl Results {
         self.launches
             .iter()
             .flat_map(|launch| launch.values.iter().map(move |value| (launch, value)))
+    }
+}
+
+impl Ratio {
+    /// The ratio of medians, and in brackets the spread of those inside each round.
+    pub(crate) fn words(&self) -> String {
+        let range = |rounds: &Middle| format!(" ({} .. {})", short(rounds.min), short(rounds.max));
+        let rounds = self.by_round.as_ref().map(range).unwrap_or_default();
+        format!("{}{rounds}", short(self.of_medians))
     }
 }
 

@@ -6,21 +6,35 @@ use std::convert::Infallible;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::attendance::{Attendance, attendance};
 use crate::candidate::{Candidate, Places};
+use crate::cluster::Cluster;
 use crate::disturbance::{patiently, watched};
-use crate::figure::{Figure, FigurePart, Method};
+use crate::figure::machine::{MANY, MEMORY, SHARE};
+use crate::figure::{Figure, FigurePart, Method, Who};
 use crate::launch::{self, BusyLoops};
 use crate::machine::Machine;
 use crate::over_hosts;
 use crate::probe;
 use crate::results::{Launch, LaunchValue, LeftOut, Results};
 use crate::sample::{Point, Sample};
+use crate::standing::{DaemonUse, Standing, repeated};
+use crate::starts;
 use crate::statistics::{Middle, mean, median};
+
+/// Jobs after which the daemons of a machine are looked at, unless somebody asks for another number.
+pub(crate) const JOBS: u32 = 1_000;
+/// For so long a machine is left alone before its daemons are looked at.
+const SETTLING: Duration = Duration::from_secs(3);
+/// For so long the processor time of daemons at rest is counted.
+const RESTING: Duration = Duration::from_secs(10);
+/// A start that takes longer hangs.
+const START_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How much is measured.
 #[derive(Clone, Debug)]
@@ -38,6 +52,10 @@ pub(crate) struct Effort {
     pub(crate) patience: Duration,
     /// Data are written anew before each operation.
     pub(crate) is_new: bool,
+    /// Jobs over hosts run in a machine that stands as well.
+    pub(crate) in_machine: bool,
+    /// Jobs after which the daemons of a machine are looked at.
+    pub(crate) jobs: u32,
 }
 
 impl Effort {
@@ -50,6 +68,8 @@ impl Effort {
             starts: 5,
             patience: Duration::from_secs(10),
             is_new: false,
+            in_machine: false,
+            jobs: JOBS,
         }
     }
 
@@ -61,9 +81,10 @@ impl Effort {
             timeout: Duration::from_secs(30),
             starts: 2,
             patience: Duration::ZERO,
-            is_new: false,
+            ..Effort::full(rounds)
         }
     }
+
     /// A launch of so many processes that takes longer hangs: each has to be started, to be switched
     /// in for every operation, and to be ended.
     fn timeout_of(&self, n: u32) -> Duration {
@@ -82,7 +103,8 @@ pub(crate) fn measure(
     let mut launches = Vec::new();
     let machine = Machine::here();
     let takes_part = |candidate: Candidate, part: &FigurePart| {
-        attendance(candidate, figure, part.n, places.processors) == Attendance::TakesPart
+        let (processors, in_machine) = (places.processors, effort.in_machine);
+        attendance(candidate, figure, part, processors, in_machine) == Attendance::TakesPart
     };
     let present =
         |part| candidates.iter().filter(|&&candidate| takes_part(candidate, part)).count();
@@ -122,9 +144,8 @@ fn left_out(figure: &Figure, candidates: &[Candidate], processors: u32) -> Vec<L
     let mut left_out: Vec<LeftOut> = Vec::new();
     for &candidate in candidates {
         for part in figure.parts {
-            let Attendance::LeftOut(why) = attendance(candidate, figure, part.n, processors) else {
-                continue;
-            };
+            let found = attendance(candidate, figure, part, processors, false);
+            let Attendance::LeftOut(why) = found else { continue };
             match left_out.last_mut() {
                 Some(last) if last.candidate == candidate.name() && last.why == why => {
                     last.processes.push(part.n);
@@ -169,17 +190,23 @@ impl Turn<'_> {
     /// The share of the processors that others used, and the launch.
     fn once(self, round: usize) -> (f64, Launch) {
         let Turn { figure, part, candidate, places, .. } = self;
+        let standing = self.standing();
         let (others_share, (line_ns, (samples, trouble))) = watched(|| {
             let before = probe::line_ns();
-            let outcome = match (figure.method, candidate) {
+            let outcome = match (figure.method_of(part), candidate) {
+                _ if let Err(why) = &standing => (Vec::new(), Some(why.clone())),
                 (Method::Repeated, _) => self.repeated(),
                 (Method::BeyondRemoteShell, _) => self.beyond_remote_shell(),
+                (Method::WholeLaunches, _) => self.starts(),
+                (Method::HostAdded, _) => self.host_added(),
+                (Method::AtRest, _) => self.at_rest(),
                 (Method::BeyondBare, Candidate::Bare) => self.bare_memory(),
                 (Method::Inside | Method::BeyondBare, _) => self.inside(),
                 (Method::WallClock, _) => self.wall_clock(),
             };
             (before.zip(probe::line_ns()).map(|(before, after)| [before, after]), outcome)
         });
+        drop(standing);
         let summary = if figure.method == Method::BeyondBare { mean } else { median };
         let values = summarise(samples, summary);
         let trouble = trouble.or_else(|| values.is_empty().then(|| "printed no value".to_owned()));
@@ -188,6 +215,26 @@ impl Turn<'_> {
         }
         let (candidate, n) = (candidate.name(), part.n);
         (others_share, Launch { candidate, round, n, line_ns, others_share, values, trouble })
+    }
+
+    /// The machine in which a candidate runs, for its turn alone: the daemons of others would be counted with those of a
+    /// job that has its own.
+    fn standing(&self) -> Result<Option<Standing<'_>>, String> {
+        let Turn { figure, part, candidate, places, .. } = self;
+        match &places.cluster {
+            Some(cluster)
+                if *candidate == Candidate::LandeckMachine
+                    && figure.method_of(part) != Method::HostAdded =>
+            {
+                Standing::start(cluster, places, part.hosts).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The hosts, for a figure that has some.
+    fn cluster(&self) -> Result<&Cluster, String> {
+        self.places.cluster.as_deref().ok_or_else(|| "there are no hosts".to_owned())
     }
 
     fn inside(self) -> Outcome {
@@ -236,10 +283,90 @@ impl Turn<'_> {
     /// possible, and then its value is below zero.
     fn beyond_remote_shell(self) -> Outcome {
         self.whole_launches(self.effort.starts + 1, || {
-            let cluster = self.places.cluster.as_ref().ok_or("there are no hosts")?;
-            let shell = cluster.remote_shell()?;
+            let shell = self.cluster()?.remote_shell()?;
             Ok(self.launch_s()? - shell.as_secs_f64())
         })
+    }
+
+    /// Whole launches by a program on the first host, so that the way onto it does not count.
+    fn starts(self) -> Outcome {
+        let Turn { figure, part, candidate, places, effort } = self;
+        let timeout =
+            START_TIMEOUT.min(effort.timeout) + effort.timeout_of(part.n) - effort.timeout;
+        // Many short ones, since the kernel counts the time that others used in ticks.
+        let count = (effort.starts + 1) * if part.n < MANY { 4 } else { 1 };
+        let run = |cluster: &Cluster| {
+            let program = match figure.who {
+                _ if part.runs_true => "true".into(),
+                Who::InMachine => places.points(Candidate::Landeck),
+                _ => places.points(candidate),
+            };
+            let arguments: Vec<String> =
+                part.arguments.iter().map(|&argument| argument.to_owned()).collect();
+            let starts = |words| starts::words(count, timeout, words);
+            let mut command = over_hosts::wrapped(
+                cluster, places, candidate, part, &program, &arguments, starts,
+            )?;
+            // Each of them has its time, and the first one does not count.
+            Ok(launch::run(&mut command, timeout * (count as u32 + 2)))
+        };
+        match self.cluster().and_then(run) {
+            Ok(outcome) => {
+                let values = outcome.samples.into_iter().map(|sample| sample.value);
+                (values.map(|value| self.sample("ms", value)).collect(), outcome.trouble)
+            }
+            Err(why) => (Vec::new(), Some(why)),
+        }
+    }
+
+    /// Hosts that are added, each to a machine that was started for it.
+    fn host_added(self) -> Outcome {
+        self.whole_launches(self.effort.starts + 1, || {
+            let cluster = self.cluster()?;
+            let standing = Standing::start(cluster, self.places, 1)?;
+            let shell = cluster.remote_shell()?;
+            Ok(standing.add("n2")?.as_secs_f64() - shell.as_secs_f64())
+        })
+    }
+
+    /// The founder's daemon and one of another host, after jobs with a process on each host.
+    fn at_rest(self) -> Outcome {
+        match self.daemons_at_rest() {
+            Ok(samples) => (samples, None),
+            Err(why) => (Vec::new(), Some(why)),
+        }
+    }
+
+    fn daemons_at_rest(self) -> Result<Vec<Sample>, String> {
+        let Turn { part, candidate, places, effort, .. } = self;
+        let cluster = self.cluster()?;
+        let jobs = |words: Vec<String>| repeated(effort.jobs, &words);
+        let program = Path::new("true");
+        let mut command =
+            over_hosts::wrapped(cluster, places, candidate, part, program, &[], jobs)?;
+        let outcome =
+            launch::run(&mut command, START_TIMEOUT + effort.jobs * Duration::from_secs(1));
+        if let Some(trouble) = outcome.trouble {
+            return Err(trouble);
+        }
+        thread::sleep(SETTLING);
+        let look = || [0, 1].map(|host| (Instant::now(), DaemonUse::of(cluster, host)));
+        let before = look();
+        thread::sleep(RESTING);
+        let mut samples = Vec::new();
+        for ((who, (since, before)), (until, after)) in
+            ["founder", "another host"].into_iter().zip(before).zip(look())
+        {
+            let after = after?;
+            let share = after.share_since(&before?, until - since);
+            for (form, unit, value) in [(SHARE, "%", share), (MEMORY, "MiB", after.resident_mib())]
+            {
+                let mut sample = self.sample(unit, value);
+                sample.point.form = format!("{form}, {who}");
+                samples.push(sample);
+            }
+        }
+        Ok(samples)
     }
 
     fn wall_clock(self) -> Outcome {
@@ -281,7 +408,8 @@ impl Turn<'_> {
     /// A sample of a whole launch.
     fn sample(self, unit: &str, value: f64) -> Sample {
         let (figure, n) = (self.figure.name.to_owned(), self.part.n);
-        let point = Point { figure, form: String::new(), n, bytes: 0, pending: 0 };
+        let form = self.part.form.unwrap_or_default().to_owned();
+        let point = Point { figure, form, n, bytes: 0, pending: 0 };
         Sample { point, unit: unit.to_owned(), value }
     }
 }

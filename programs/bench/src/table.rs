@@ -9,7 +9,7 @@ use crate::statistics::{Middle, short};
 
 /// The tables of one figure, and what went wrong.
 pub(crate) fn figure(results: &Results) -> String {
-    let mut text = format!("\n{} ({})\n", results.title, results.unit());
+    let mut text = format!("\n{} ({})\n", results.title, results.units());
     let disturbed = results.launches.iter().filter(|launch| !launch.is_calm()).count();
     if disturbed > 0 {
         let all = results.launches.len();

@@ -1,6 +1,7 @@
 //! Figures of a job on two hosts, and of collective operations on four and eight.
 
 use super::Limit::{OfBestPeer, TimesForm, Value};
+use super::machine::STARTS;
 use super::{Axis, Figure, FigurePart, Limits, Method, Target, Who, figure, target};
 use crate::candidate::{Candidate, Program};
 use crate::sample::Point;
@@ -69,11 +70,22 @@ pub(super) const FIGURES: &[Figure] = &[
     },
     Figure {
         name: "hosts_start",
-        title: "Start and end of 4 processes on two hosts, beyond a remote shell that starts `true`",
-        parts: &[over_both(4, &["join"])],
+        title: "Start and end of 4 processes on two hosts, beyond a remote shell that starts `true`; and whole launches",
+        parts: &[
+            over_both(4, &["join"]),
+            FigurePart {
+                method: Some(Method::WholeLaunches),
+                runs_true: true,
+                form: Some(STARTS),
+                ..over_both(4, &[])
+            },
+        ],
         method: Method::BeyondRemoteShell,
         who: Who::OverHosts(Candidate::LandeckMpi),
-        targets: &[target(4, 0, Some(Value(150.0)), Some(Value(50.0)))],
+        targets: &[
+            Target { form: STARTS, ..target(4, 0, None, None) },
+            target(4, 0, Some(Value(150.0)), Some(Value(50.0))),
+        ],
         ..POINTS
     },
     Figure {

@@ -3,6 +3,7 @@
 mod collectives;
 mod deck;
 mod hosts;
+pub(crate) mod machine;
 mod messages;
 
 use crate::candidate::{Candidate, Program};
@@ -42,6 +43,10 @@ pub(crate) struct FigurePart {
     pub(crate) extra: u32,
     /// So many loops without end run beside the job.
     pub(crate) busy: u32,
+    /// Where the values come from, if not as in the other parts of the figure.
+    pub(crate) method: Option<Method>,
+    /// Whether the processes are those of `true`.
+    pub(crate) runs_true: bool,
 }
 
 /// The candidates that can run a figure.
@@ -61,6 +66,8 @@ pub(crate) enum Who {
     OursOverHosts,
     /// Landeck alone, over hosts, through its own interface.
     OwnOverHosts,
+    /// Landeck alone, in a machine that stands, through its own interface.
+    InMachine,
 }
 
 /// Where the values come from.
@@ -75,6 +82,12 @@ pub(crate) enum Method {
     WallClock,
     /// The wall clock of whole launches, each less that of a remote shell just before it.
     BeyondRemoteShell,
+    /// The wall clock of whole launches on the first host, after one that does not count.
+    WholeLaunches,
+    /// The time in which a host is added to a new machine, less that of a remote shell just before it.
+    HostAdded,
+    /// The use of processor and memory by the daemons of a machine, after many jobs of the part.
+    AtRest,
     /// Like `Inside`, in several launches that count as one.
     Repeated,
 }
@@ -138,14 +151,25 @@ pub(crate) enum Limit {
     OfForm(&'static str, f64),
 }
 
-/// So many nanoseconds more than one candidate another one may take.
+/// A limit of one of our candidates beside another one at a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Surcharge {
-    pub(crate) cheap: Candidate,
-    pub(crate) dear: Candidate,
-    pub(crate) most_ns: f64,
-    /// The dear one and the cheap one, for people.
+pub(crate) struct Beside {
+    pub(crate) judged: Candidate,
+    pub(crate) other: Candidate,
+    pub(crate) most: Most,
+    /// Whether it is a must; a goal otherwise.
+    pub(crate) must: bool,
+    /// The judged one and the other one, for people.
     pub(crate) words: [&'static str; 2],
+}
+
+/// The most that one candidate may take beside another one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Most {
+    /// So many nanoseconds more.
+    MoreNs(f64),
+    /// So many times as long.
+    Times(f64),
 }
 
 impl Target {
@@ -162,12 +186,20 @@ impl Figure {
     /// Every figure, in the order in which they are measured.
     pub(crate) fn all() -> impl Iterator<Item = &'static Figure> {
         let of_one_host = messages::FIGURES.iter().chain(collectives::FIGURES).chain(deck::FIGURES);
-        of_one_host.chain(hosts::FIGURES)
+        of_one_host.chain(hosts::FIGURES).chain(machine::FIGURES)
     }
 
     /// Whether it needs several hosts.
     pub(crate) fn is_over_hosts(&self) -> bool {
-        matches!(self.who, Who::OverHosts(_) | Who::OursOverHosts | Who::OwnOverHosts)
+        matches!(
+            self.who,
+            Who::OverHosts(_) | Who::OursOverHosts | Who::OwnOverHosts | Who::InMachine
+        )
+    }
+
+    /// Where the values of a part come from.
+    pub(crate) fn method_of(&self, part: &FigurePart) -> Method {
+        part.method.unwrap_or(self.method)
     }
 
     /// The hosts that its jobs are on.
@@ -189,27 +221,31 @@ impl Figure {
         match self.who {
             Who::Mpi | Who::OursOverHosts => Candidate::LandeckMpi,
             Who::OverHosts(judged) => judged,
+            Who::InMachine => Candidate::LandeckMachine,
             _ => Candidate::Landeck,
         }
     }
 
-    /// The time that one way of ours may add to another one at a point.
-    pub(crate) fn surcharge(&self, point: &Point) -> Option<Surcharge> {
-        if point.n != 2 || point.bytes > 8 {
-            return None;
-        }
-        let through_mpi = |most_ns| Surcharge {
-            cheap: Candidate::Landeck,
-            dear: Candidate::LandeckMpi,
-            most_ns,
+    /// The limits of ways of ours beside other ones at a point.
+    pub(crate) fn besides(&self, point: &Point) -> Vec<Beside> {
+        let small = (point.n == 2 && point.bytes <= 8).then(|| self.beside_of_words()).flatten();
+        small.into_iter().chain(machine::besides(self, point)).collect()
+    }
+
+    /// The time that one way of ours may add to another one for words between two processes.
+    fn beside_of_words(&self) -> Option<Beside> {
+        let through_mpi = |most_ns| Beside {
+            judged: Candidate::LandeckMpi,
+            other: Candidate::Landeck,
+            most: Most::MoreNs(most_ns),
+            must: false,
             words: ["through MPI", "without"],
         };
         match (self.name, self.who) {
-            ("hosts_round", _) => Some(Surcharge {
-                cheap: Candidate::LandeckPlain,
-                dear: Candidate::LandeckMpi,
-                most_ns: 1_500.0,
+            ("hosts_round", _) => Some(Beside {
+                other: Candidate::LandeckPlain,
                 words: ["sealed", "plain"],
+                ..through_mpi(1_500.0)
             }),
             ("round", Who::Everybody) => Some(through_mpi(12.0)),
             (
@@ -236,7 +272,17 @@ impl Figure {
 impl FigurePart {
     /// So many processes, evenly on so many hosts, in blocks.
     pub(crate) const fn spread(n: u32, hosts: u32) -> FigurePart {
-        FigurePart { n, arguments: &[], hosts, form: None, kills: false, extra: 0, busy: 0 }
+        FigurePart {
+            n,
+            arguments: &[],
+            hosts,
+            form: None,
+            kills: false,
+            extra: 0,
+            busy: 0,
+            method: None,
+            runs_true: false,
+        }
     }
 }
 
@@ -323,9 +369,14 @@ mod tests {
         let small = point("hosts_round", "", 2, 8, 0);
         assert_eq!(figure.own(), Candidate::LandeckPlain);
         assert_eq!(limits(&small, 2).must, Some(Limit::OfBestPeer(1.0)));
-        let surcharge = figure.surcharge(&small).unwrap();
-        assert_eq!((surcharge.dear, surcharge.most_ns), (Candidate::LandeckMpi, 1_500.0));
-        assert_eq!(figure.surcharge(&Point { bytes: 1_024, ..small }), None);
+        let judged_so = |point: &Point| {
+            let besides = figure.besides(point).into_iter();
+            besides.map(|beside| (beside.judged, beside.most)).collect::<Vec<_>>()
+        };
+        let in_a_machine = (Candidate::LandeckMachine, Most::Times(1.05));
+        let sealed = (Candidate::LandeckMpi, Most::MoreNs(1_500.0));
+        assert_eq!(judged_so(&small), [sealed, in_a_machine]);
+        assert_eq!(judged_so(&Point { bytes: 1_024, ..small }), [in_a_machine]);
     }
 
     #[test]
