@@ -77,7 +77,7 @@ impl Job<'_> {
         };
         let refusal = match known.zip(self.record.as_ref()) {
             Some((place, record)) => StartRefusal::HostLost(record.host(place).to_owned()),
-            None => StartRefusal::NoPart { host: number.0.to_string(), why },
+            None => StartRefusal::NoPart(why),
         };
         let answer = |it: WaitingWish| (it.question, StartAnswer::refused(refusal.clone()));
         self.answer_starts(wishes.into_iter().map(answer));
@@ -87,10 +87,10 @@ impl Job<'_> {
     pub(super) fn end_overdue_wishes(&mut self, now: Instant) {
         let is_overdue = |it: &mut WaitingWish| it.due() <= now;
         let overdue: Vec<WaitingWish> = self.waiting_wishes.extract_if(.., is_overdue).collect();
-        let answer = |WaitingWish { question, wish, .. }: WaitingWish| {
-            let (host, time) = (wish.host.0.to_string(), starts::START_TIME);
+        let answer = |WaitingWish { question, .. }: WaitingWish| {
+            let time = starts::START_TIME;
             let why = format!("not all hosts of the job have answered for {time:?}");
-            (question, StartAnswer::refused(StartRefusal::NoPart { host, why }))
+            (question, StartAnswer::refused(StartRefusal::NoPart(why)))
         };
         self.answer_starts(overdue.into_iter().map(answer));
     }

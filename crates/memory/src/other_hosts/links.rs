@@ -29,7 +29,7 @@ impl Segment {
     /// process attaches.
     pub fn set_own_host(&self, number: u16, place: u32) {
         if self.plan().spans_hosts() {
-            let word = u64::from(number) + 1 | u64::from(place) << 32;
+            let word = (u64::from(number) + 1) | (u64::from(place) << 32);
             self.long(self.plan().links()).store(word, Ordering::Release);
         }
     }

@@ -5,14 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use super::name::Name;
 use super::object::{NOBODY, ObjectAnswer, ObjectQuestion};
-use super::start::{StartAnswer, StartWish, WISH_BYTES_MAX};
+use super::start::{StartAnswer, StartWish, WISH_BYTES_MAX, cut};
 use super::verdict::Verdict;
 
 /// The first bytes of each message. The last one is the version: programs of two installations may meet at a name.
 const MARK: &[u8] = b"LDK\x02";
-
-/// The bytes of a text about a part.
-const PART_TEXT_MAX: usize = 512;
 
 /// The publication under a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,10 +111,7 @@ impl PartAnswer {
     #[must_use]
     pub fn cut(self) -> Self {
         match self {
-            Self::Refused(mut why) => {
-                why.truncate(why.floor_char_boundary(PART_TEXT_MAX));
-                Self::Refused(why)
-            }
+            Self::Refused(why) => Self::Refused(cut(why)),
             other => other,
         }
     }

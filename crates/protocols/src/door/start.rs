@@ -64,13 +64,8 @@ pub enum StartRefusal {
     #[error("this job has no launcher that starts processes: start it with `landeck run`")]
     NoLauncher,
     /// The host has no part of the job and gets none.
-    #[error("host {host} cannot take part in this job: {why}")]
-    NoPart {
-        /// Its name, or its number.
-        host: String,
-        /// The reason.
-        why: String,
-    },
+    #[error("the host cannot take part in this job: {0}")]
+    NoPart(String),
     /// The host is lost.
     #[error("host {0} is lost: choose another one of `Job::hosts`")]
     HostLost(String),
@@ -139,9 +134,7 @@ impl StartAnswer {
             StartRefusal::Program(text) => StartRefusal::Program(cut(text)),
             StartRefusal::System(text) => StartRefusal::System(cut(text)),
             StartRefusal::Ended { pid, how } => StartRefusal::Ended { pid, how: cut(how) },
-            StartRefusal::NoPart { host, why } => {
-                StartRefusal::NoPart { host: cut(host), why: cut(why) }
-            }
+            StartRefusal::NoPart(why) => StartRefusal::NoPart(cut(why)),
             StartRefusal::HostLost(name) => StartRefusal::HostLost(cut(name)),
             short => short,
         })
@@ -149,7 +142,7 @@ impl StartAnswer {
 }
 
 /// The beginning of a text that a message has room for.
-fn cut(mut text: String) -> String {
+pub(super) fn cut(mut text: String) -> String {
     let end =
         (0..=START_TEXT_BYTES_MAX.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
     text.truncate(end.unwrap_or(0));
@@ -245,7 +238,7 @@ mod tests {
         for refusal in [
             StartRefusal::Program(text()),
             StartRefusal::System(text()),
-            StartRefusal::NoPart { host: text(), why: text() },
+            StartRefusal::NoPart(text()),
             StartRefusal::HostLost(text()),
             StartRefusal::Ended { pid: last, how: text() },
             StartRefusal::NotJoined { pid: last, waited_ms: last },

@@ -70,7 +70,7 @@ impl WholeJob {
                 Err(why) => self.end_adding(context, number, Err(why)),
                 // It was added meanwhile.
                 Ok(host) if self.awaited.contains(&number) => {
-                    self.end_adding(context, number, Ok(host))
+                    self.end_adding(context, number, Ok(host));
                 }
                 Ok(host) => {
                     self.added.adding = Some(Adding { host, step: Step::Allowing });
