@@ -407,6 +407,7 @@ impl WholeJob {
             Phase::Checking | Phase::Measuring | Phase::Preparing => self.refuse_job(context),
             Phase::Connecting | Phase::Refused => {}
         }
+        self.give_up_adding(context);
         self.phase != Phase::Running || self.awaited.is_empty()
     }
 

@@ -193,6 +193,9 @@ impl WholeJob {
             return;
         }
         let (host, guests, job) = (host.clone(), std::mem::take(guests), self.spec.job);
+        if self.is_ending {
+            return self.lose_added(context, host.number, "the job is ending");
+        }
         context.send(host.number, job, JobContent::Meet(guests));
         context.send(host.number, job, JobContent::Start);
         self.awaited.insert(host.number);
@@ -232,6 +235,15 @@ impl WholeJob {
             self.go_on_adding(context);
         }
         self.take_guests(context, host, Vec::new());
+    }
+
+    /// Adds no further host, since the job is over.
+    pub(super) fn give_up_adding(&mut self, context: &mut Context<'_>) {
+        self.added.is_released = true;
+        if let Some(adding) = &self.added.adding {
+            let host = adding.host.number;
+            self.lose_added(context, host, "the job is over");
+        }
     }
 
     /// Whether the loss of a host is that of a process: one of those that the job began with, or that were started there.
