@@ -347,6 +347,10 @@ pub(crate) mod tests {
         assert!(!with(|job| job.ranks[1].slot = 1));
         assert!(!with(|job| job.ranks[0].program = 9));
         assert!(with(|job| job.hosts.push(job.hosts[0].clone())), "it was added while it ran");
-        assert!(!with(|job| job.hosts.insert(0, job.hosts[0].clone())));
+        let gap = |job: &mut JobSpec| {
+            job.hosts.push(job.hosts[0].clone());
+            job.ranks[1].host = 2;
+        };
+        assert!(!with(gap), "hosts without ranks stand behind all others");
     }
 }

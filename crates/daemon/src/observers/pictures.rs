@@ -557,7 +557,7 @@ mod tests {
         let mut bench = Bench::new(3);
         let segment = bench.parts.get(JOB).unwrap().segment.clone();
         let record = segment.far_record(0);
-        segment.set_far_record(0, FarRecord { is_host_lost: true, ..record });
+        segment.set_host_state(record.host_number, 1, true);
         let outgoing = bench.ask(10, 1);
         assert_eq!(outgoing.len(), 1);
         let answers = bench.answers();
