@@ -36,8 +36,9 @@ pub(super) struct Burst {
     pub(super) begin: usize,
     /// The thread is going to look at it.
     pub(super) is_awaited: bool,
-    /// The system calls of the thread.
+    /// The system calls of the thread, and the bytes that they have sent.
     pub(super) calls: u64,
+    pub(super) sent: u64,
     /// The system refuses them.
     pub(super) error: Option<Errno>,
 }
@@ -85,7 +86,10 @@ impl Burst {
         while self.begin < self.bytes.len() {
             self.calls += 1;
             match socket::send(socket, &self.bytes[self.begin..]) {
-                Ok(Moved::Bytes(bytes)) => self.begin += bytes,
+                Ok(Moved::Bytes(bytes)) => {
+                    self.begin += bytes;
+                    self.sent += bytes as u64;
+                }
                 Ok(_) => return, // the lane goes on with the rest
                 Err(error) => return self.error = Some(error),
             }
@@ -185,6 +189,7 @@ mod tests {
             let mut read = vec![0; usize::from(round)];
             there.read_exact(&mut read).unwrap();
             assert!(read.iter().all(|byte| *byte == round), "{read:?}");
+            assert_eq!(lock(&burst).sent, u64::from(round), "they count as traffic");
         }
     }
 

@@ -85,11 +85,17 @@ impl Watched {
 
     /// Runs `landeck` until its output contains all of `wanted`, since the processes get stuck independently.
     fn until_all_said(&self, words: &[&str], wanted: &[&str]) -> String {
+        support::text(&self.until_output(words, wanted))
+    }
+
+    /// The output that contains all of `wanted`, with its exit code. On a busy machine the next look may find a thread at work.
+    fn until_output(&self, words: &[&str], wanted: &[&str]) -> Output {
         let give_up = Instant::now() + SEEN_WITHIN;
         loop {
-            let said = support::text(&self.landeck(words));
+            let output = self.landeck(words);
+            let said = support::text(&output);
             if wanted.iter().all(|wanted| said.contains(wanted)) {
-                return said;
+                return output;
             }
             assert!(Instant::now() < give_up, "{wanted:?} is not in\n{said}");
             std::thread::sleep(Duration::from_millis(20));

@@ -15,13 +15,14 @@ fn two_that_receive_from_each_other() {
         });
     }
     let job = Watched::start(2, "why::two_that_receive_from_each_other");
-    let said = job.until_said(&["why"], "ranks 0 1 wait for each other.");
+    let output = job.until_output(&["why"], &["ranks 0 1 wait for each other."]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = support::text(&output);
     assert!(
         said.contains("rank 0 ") && said.contains("receive from rank 1, tag 7, world"),
         "{said}"
     );
     assert!(said.contains("one of them has to send first"), "{said}");
-    assert_eq!(job.landeck(&["why"]).status.code(), Some(1));
     let said = support::text(&job.landeck(&["why", "--log"]));
     assert!(said.contains("This job has no daemons: one host has all of it."), "{said}");
     job.end();

@@ -111,6 +111,7 @@ impl Outgoing {
             waiting.socket = None;
             (self.bytes, self.begin) = (std::mem::take(&mut waiting.bytes), waiting.begin);
             spare.traffic.sends += std::mem::take(&mut waiting.calls);
+            spare.traffic.bytes += std::mem::take(&mut waiting.sent);
             let error = waiting.error.take();
             drop(waiting);
             if let Some(error) = error {
