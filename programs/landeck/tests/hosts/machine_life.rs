@@ -484,7 +484,8 @@ fn a_host_that_is_heard_or_hears_in_one_direction_alone_is_lost_and_comes_back()
         });
         let shown = run(&mut cluster.landeck_on(1, &["vm", "status"]));
         assert!(shown.out.contains("no answer for "), "{shown:?}");
-        (0..3).for_each(|host| drop(cluster.shell(host, "touch /tmp/go")));
+        // The lost host ends its process by itself.
+        (0..2).for_each(|host| drop(cluster.shell(host, "touch /tmp/go")));
         for calm in calm {
             assert_eq!(calm.end().assert(0, &[]).out, "ready\nend\n");
         }
