@@ -476,6 +476,8 @@ impl<'a> Job<'a> {
             }
             ArbiterReport::HostAdded { host, outcome } => self.take_added_host(host, outcome),
             ArbiterReport::HostLost { host, why } => self.lose(host, why),
+            // What is over needs no end, and its output is still to be written.
+            ArbiterReport::EndWanted { .. } if self.is_over => {}
             ArbiterReport::EndWanted { host } => {
                 self.react(Told { signal: libc::SIGTERM, host: Some(host) });
             }

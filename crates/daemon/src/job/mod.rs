@@ -2,4 +2,5 @@
 
 pub(crate) mod jobs;
 pub(crate) mod own_part;
+mod part_ends;
 pub(crate) mod whole_job;

@@ -24,6 +24,7 @@ use rustix::event::epoll::EventFlags;
 use self::added_hosts::AddedHosts;
 use crate::context::Context;
 use crate::figures::{self, OwnFigures};
+use crate::job::part_ends::PartEnds;
 use crate::job_message::JobContent;
 use crate::machine_message::MachineMessage;
 use crate::random;
@@ -56,6 +57,8 @@ pub(crate) struct WholeJob {
     exit_code: u8,
     /// The hosts whose answer or end is awaited.
     awaited: BTreeSet<HostNumber>,
+    /// The last events of hosts.
+    ends: PartEnds,
     /// Whether the job is being ended because of a failure.
     is_ending: bool,
     added: AddedHosts,
@@ -106,6 +109,7 @@ impl WholeJob {
             figures: Vec::new(),
             exit_code: LAUNCHER_FAILED,
             awaited: BTreeSet::new(),
+            ends: PartEnds::default(),
             is_ending: false,
             added: AddedHosts::default(),
             spec: request.spec,
@@ -243,7 +247,9 @@ impl WholeJob {
                 self.launcher.send(&ArbiterReport::EndWanted { host });
             }
             JobContent::Event(event) if self.phase == Phase::Running => {
-                self.take_event(context, from, event);
+                for event in self.ends.in_order(from, event) {
+                    self.take_event(context, from, event);
+                }
             }
             _ => {}
         }

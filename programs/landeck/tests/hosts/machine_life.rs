@@ -549,6 +549,23 @@ fn a_job_that_is_ended_before_its_start_says_so() {
     cluster.assert_nothing_left();
 }
 
+#[test]
+fn an_order_to_end_a_job_that_is_over_takes_no_output_away() {
+    let test = "an_order_to_end_a_job_that_is_over_takes_no_output_away";
+    let Some(cluster) = lab(test, 1, &[]) else { return };
+    let job = cluster.start_waiting(0, "heat", "1");
+    // Its launcher hears at once of the output, of the end and of the order.
+    cluster.signal(0, "landeck", "STOP");
+    cluster.shell(0, "touch /tmp/go");
+    wait_until("the end of the job", || cluster.named(0, "landeck-guard").is_empty());
+    run(&mut cluster.landeck(&["end", "--timeout", "0.1", "--machine", "lab", "heat"]))
+        .assert(124, &["has not ended"]);
+    cluster.signal(0, "landeck", "CONT");
+    job.go_on();
+    assert_eq!(job.end().assert(0, &[]).out, "ready\nend\n");
+    cluster.stop_lab();
+}
+
 /// Stops the machine, in which this job may run, and returns whether it ends. A machine with jobs stays, and names one.
 fn stop(cluster: &Cluster, host: usize, now: bool) -> bool {
     let words = ["vm", "stop", "--now"];

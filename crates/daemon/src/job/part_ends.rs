@@ -1,0 +1,63 @@
+//! The order of a part's last events: the ends of its processes come first, and then that it is over.
+//!
+//! Output travels in another stream than events, and a part is over behind its last output. Over a connection that was
+//! broken one stream may overtake the other. A launcher that heard first that all parts are over would miss failures.
+
+use std::collections::BTreeSet;
+
+use landeck_launch::events::Happened;
+use landeck_launch::messages::PartEvent;
+use landeck_wire::HostNumber;
+
+/// The parts of a job of which one of the two last events has come.
+#[derive(Debug, Default)]
+pub(crate) struct PartEnds {
+    /// All ends of their processes are known.
+    ended: BTreeSet<HostNumber>,
+    /// Their output is complete.
+    over: BTreeSet<HostNumber>,
+}
+
+impl PartEnds {
+    /// Takes an event of a host, and returns those that count now, in their order.
+    pub(crate) fn in_order(&mut self, host: HostNumber, event: PartEvent) -> Vec<PartEvent> {
+        match &event {
+            PartEvent::Over if !self.ended.contains(&host) => {
+                self.over.insert(host);
+                Vec::new()
+            }
+            PartEvent::Happened(Happened::AllEnded | Happened::GuardianGone) => {
+                self.ended.insert(host);
+                match self.over.remove(&host) {
+                    true => vec![event, PartEvent::Over],
+                    false => vec![event],
+                }
+            }
+            _ => vec![event],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_over_behind_the_ends_of_its_processes_and_its_output() {
+        let (one, two) = (HostNumber(1), HostNumber(2));
+        let all_ended = || PartEvent::Happened(Happened::AllEnded);
+        let mut ends = PartEnds::default();
+        // The usual order, and the other one, where the host that is over early has a failure to tell.
+        assert_eq!(ends.in_order(one, all_ended()), [all_ended()]);
+        assert_eq!(ends.in_order(one, PartEvent::Over), [PartEvent::Over]);
+        assert_eq!(ends.in_order(two, PartEvent::Over), []);
+        let failure = || PartEvent::Happened(Happened::Stopped { rank: 1 });
+        assert_eq!(ends.in_order(two, failure()), [failure()]);
+        assert_eq!(ends.in_order(two, all_ended()), [all_ended(), PartEvent::Over]);
+        // A guardian that was killed says nothing more.
+        let gone = || PartEvent::Happened(Happened::GuardianGone);
+        let mut ends = PartEnds::default();
+        assert_eq!(ends.in_order(one, PartEvent::Over), []);
+        assert_eq!(ends.in_order(one, gone()), [gone(), PartEvent::Over]);
+    }
+}
