@@ -110,6 +110,12 @@ pub(super) const EXEMPTIONS: &[Exemption] = &[
         reason: "measures what a turn given up costs on this machine",
     },
     Exemption {
+        rule: "waiting",
+        path: "programs/bench/src/rounds.rs",
+        about: "thread::sleep",
+        reason: "lets the time pass during which daemons are at rest: that is what it measures",
+    },
+    Exemption {
         rule: "cycles",
         path: "fronts/mpi/src",
         about: "modules job, mistake, objects, walk import",
