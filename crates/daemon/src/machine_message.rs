@@ -40,6 +40,13 @@ pub(crate) enum MachineMessage {
         /// Whether it may be added.
         outcome: Result<(), String>,
     },
+    /// A host that the founder has allowed was not added to a job.
+    HostGivenUp {
+        /// The job.
+        job: JobId,
+        /// The host.
+        host: HostNumber,
+    },
     /// The secret of the receiver's next return ticket.
     Ticket([u8; 16]),
     /// The load of the sender's host.

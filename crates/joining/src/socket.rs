@@ -286,10 +286,18 @@ pub(crate) fn observe(address: &Address, timeout: Duration) -> Result<(OwnedFd, 
 /// machine has such a job.
 ///
 /// # Errors
-/// [`PartError`].
+/// [`PartError`], if no machine has the part and one of them cannot say so.
 pub(crate) fn part_of(job: &str, timeout: Duration) -> Result<Option<SegmentId>, PartError> {
     let machines = Address::machine_names();
-    machines.iter().find_map(|machine| part_in(machine, job, timeout).transpose()).transpose()
+    let mut none = Ok(None);
+    for machine in machines {
+        match part_in(&machine, job, timeout) {
+            Ok(None) => {}
+            Ok(found) => return Ok(found),
+            error => none = error,
+        }
+    }
+    none
 }
 
 /// Asks the daemon of a machine for the part of a job.

@@ -282,6 +282,8 @@ struct HostState {
     number: HostNumber,
     /// Whether nothing more comes from it.
     is_over: bool,
+    /// Whether that is because it was lost.
+    is_lost: bool,
     /// Bytes of each stream that the launcher has not given credit for.
     owed: [u64; 2],
     /// Whether a process there reads the input.
@@ -292,7 +294,7 @@ struct HostState {
 
 impl HostState {
     const fn new(number: HostNumber, reads: bool) -> Self {
-        Self { number, is_over: false, owed: [0; 2], reads, has_block: false }
+        Self { number, is_over: false, is_lost: false, owed: [0; 2], reads, has_block: false }
     }
 }
 
@@ -634,6 +636,7 @@ impl<'a> Job<'a> {
         let Some(place) = self.place_of(host).filter(|&place| !self.hosts[place].is_over) else {
             return;
         };
+        self.hosts[place].is_lost = true;
         if let Some(record) = &mut self.record {
             record.take_lost_host(place, &why, &mut self.output);
             let lost = StartRefusal::HostLost(record.host(place).to_owned());

@@ -310,8 +310,8 @@ impl HostPart {
         guests.into_iter().map(|(_, guest)| guest).collect()
     }
 
-    /// The processes that have or had slots for guests here, each with whether it is a guest: those that a host that is added
-    /// to the job must learn of.
+    /// The processes that a host that is added to the job must learn of, each with whether it is a guest: those that have or
+    /// had slots for guests here, and ranks that have left and come back.
     pub fn guests_here(&self) -> Vec<(ProcessId, bool)> {
         let segment = self.segment();
         let plan = segment.plan();
@@ -319,9 +319,11 @@ impl HostPart {
             let record = segment.slot_record(slot);
             let (host, incarnation) = (SegmentId(plan.host), Incarnation(record.incarnation));
             let process = ProcessId { segment: host, slot: Slot(slot), incarnation };
-            (record.state != SlotState::Free).then_some((process, record.replaces.is_none()))
+            let is_rank = slot < plan.processes;
+            let is_known = record.state == SlotState::Free || is_rank && record.incarnation <= 1;
+            (!is_known).then_some((process, !is_rank && record.replaces.is_none()))
         };
-        (plan.processes..plan.slots()).filter_map(guest).collect()
+        (0..plan.slots()).filter_map(guest).collect()
     }
 
     /// Whether its guardian lets processes join.

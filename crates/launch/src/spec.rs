@@ -197,7 +197,8 @@ impl JobSpec {
     /// that are added while the job runs.
     pub fn far_records(&self, ranks_elsewhere: u32) -> u32 {
         let hosts = (self.first_hosts() + ADDED_HOSTS_MAX - 1) as u32;
-        let guests = if self.has_machine() { hosts.saturating_mul(self.guests()) } else { 0 };
+        // A job that begins on one host stays there.
+        let guests = if self.first_hosts() > 1 { hosts.saturating_mul(self.guests()) } else { 0 };
         ranks_elsewhere.saturating_add(guests).min(FAR_MAX)
     }
 

@@ -22,19 +22,26 @@ impl PartEnds {
     /// Takes an event of a host, and returns those that count now, in their order.
     pub(crate) fn in_order(&mut self, host: HostNumber, event: PartEvent) -> Vec<PartEvent> {
         match &event {
-            PartEvent::Over if !self.ended.contains(&host) => {
+            // The host may be added again, and have another part.
+            PartEvent::Over if !self.ended.remove(&host) => {
                 self.over.insert(host);
                 Vec::new()
             }
             PartEvent::Happened(Happened::AllEnded | Happened::GuardianGone) => {
-                self.ended.insert(host);
-                match self.over.remove(&host) {
-                    true => vec![event, PartEvent::Over],
-                    false => vec![event],
+                if self.over.remove(&host) {
+                    return vec![event, PartEvent::Over];
                 }
+                self.ended.insert(host);
+                vec![event]
             }
             _ => vec![event],
         }
+    }
+
+    /// Forgets a host that is lost: nothing more comes from its part.
+    pub(crate) fn forget(&mut self, host: HostNumber) {
+        self.ended.remove(&host);
+        self.over.remove(&host);
     }
 }
 
@@ -54,6 +61,12 @@ mod tests {
         let failure = || PartEvent::Happened(Happened::Stopped { rank: 1 });
         assert_eq!(ends.in_order(two, failure()), [failure()]);
         assert_eq!(ends.in_order(two, all_ended()), [all_ended(), PartEvent::Over]);
+        // It was added again, was lost, and was added once more.
+        assert_eq!(ends.in_order(one, PartEvent::Over), []);
+        ends.forget(one);
+        assert_eq!(ends.in_order(one, all_ended()), [all_ended()]);
+        ends.forget(one);
+        assert_eq!(ends.in_order(one, PartEvent::Over), []);
         // A guardian that was killed says nothing more.
         let gone = || PartEvent::Happened(Happened::GuardianGone);
         let mut ends = PartEnds::default();

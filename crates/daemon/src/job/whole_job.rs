@@ -189,6 +189,7 @@ impl WholeJob {
             }
             Phase::Running => {
                 self.lose_added(context, host, &why);
+                self.ends.forget(host);
                 if self.awaited.remove(&host) {
                     let cause = format!("host {} is lost: {why}", self.name_of(host));
                     self.launcher.send(&ArbiterReport::HostLost { host, why });
@@ -489,10 +490,18 @@ impl WholeJob {
         let hosts: Vec<HostNumber> = self.spec.hosts.iter().map(|host| host.number).collect();
         self.spec.links = context.known_links().settled(&hosts);
         self.spec.shares_processors = figures::share_processors(&self.figures);
+        let order = self.order_to_prepare();
+        self.ask_all(context, &order);
+    }
+
+    /// The order to make a part, with what is settled.
+    fn order_to_prepare(&self) -> JobContent {
         let JobSpec { settings, links, shares_processors, .. } = &self.spec;
-        let (settings, links, shares_processors) =
-            (settings.clone(), links.clone(), *shares_processors);
-        self.ask_all(context, &JobContent::Prepare { settings, links, shares_processors });
+        JobContent::Prepare {
+            settings: settings.clone(),
+            links: links.clone(),
+            shares_processors: *shares_processors,
+        }
     }
 
     fn refuse_job(&mut self, context: &mut Context<'_>) {

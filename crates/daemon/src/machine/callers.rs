@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use landeck_host::message_stream::MessageStream;
 use landeck_joining::address::Address;
@@ -13,10 +13,11 @@ use landeck_launch::messages::{ArbiterReport, HostsRequest, ToArbiter};
 use landeck_wire::JobId;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
-use rustix::net::{SendFlags, SocketFlags, accept_with, send};
+use rustix::net::{SendFlags, send};
 use rustix::process::{Resource, getrlimit};
 
 use crate::context::Context;
+use crate::machine::listening::Listening;
 
 /// The callers that are served at the same time.
 const CALLERS_MAX: usize = 256;
@@ -43,13 +44,9 @@ pub(crate) enum CallersEvent {
 /// The callers of a daemon.
 #[derive(Debug)]
 pub(crate) struct Callers {
-    listener: OwnedFd,
+    listening: Listening,
     /// A descriptor that is given up for a moment to tell a caller that there is no other one.
     spare: Option<OwnedFd>,
-    /// The token of the listener; those of callers follow.
-    tokens: u64,
-    next: u64,
-    is_watched: bool,
     callers: BTreeMap<u64, Caller>,
     events: Vec<CallersEvent>,
 }
@@ -67,17 +64,9 @@ impl Callers {
     /// # Errors
     /// The kernel's error: another daemon may listen there.
     pub(crate) fn listen(address: &Address, tokens: u64) -> io::Result<Self> {
-        let listener = address.listen_for_streams()?;
-        let (next, is_watched) = (1, false);
-        Ok(Self {
-            spare: listener.try_clone().ok(),
-            listener,
-            tokens,
-            next,
-            is_watched,
-            callers: BTreeMap::new(),
-            events: Vec::new(),
-        })
+        let listening = Listening::new(address.listen_for_streams()?, tokens);
+        let (callers, events) = (BTreeMap::new(), Vec::new());
+        Ok(Self { spare: listening.spare(), listening, callers, events })
     }
 
     /// Takes what callers want.
@@ -90,18 +79,12 @@ impl Callers {
     /// # Errors
     /// The kernel's error.
     pub(crate) fn watch(&mut self, context: &mut Context<'_>) -> io::Result<()> {
-        if !std::mem::replace(&mut self.is_watched, true) {
-            context.watch(self.listener.as_fd(), self.tokens, EventFlags::IN)?;
-        }
-        Ok(())
+        self.listening.watch(context)
     }
 
     /// Goes on with a descriptor that is ready.
     pub(crate) fn ready(&mut self, context: &mut Context<'_>, token: u64) {
-        if token == self.tokens {
-            return self.accept(context);
-        }
-        let number = token - self.tokens;
+        let Some(number) = self.listening.number(token) else { return self.accept(context) };
         let Some(caller) = self.callers.get_mut(&number) else { return };
         caller.stream.flush();
         caller.stream.read();
@@ -130,31 +113,27 @@ impl Callers {
     }
 
     fn accept(&mut self, context: &mut Context<'_>) {
-        let (socket, refusal) = match self.accept_one() {
+        let (socket, refusal) = match self.listening.accept() {
             Ok(socket) if self.callers.len() < CALLERS_MAX => (socket, String::new()),
             Ok(socket) => (socket, format!("it serves {CALLERS_MAX} already")),
             Err(Errno::MFILE | Errno::NFILE) => {
                 self.spare = None;
-                let Ok(socket) = self.accept_one() else { return };
+                let Ok(socket) = self.listening.accept() else { return };
                 (socket, no_descriptor())
             }
             Err(_) => return,
         };
         if !greet(&socket, &refusal) || !refusal.is_empty() {
             drop(socket);
-            self.spare = self.spare.take().or_else(|| self.listener.try_clone().ok());
+            self.spare = self.spare.take().or_else(|| self.listening.spare());
             return;
         }
         let Ok(stream) = CallerStream::new(socket) else { return };
-        let number = self.next;
-        self.next += 1;
-        if context.watch(stream.descriptor(), self.tokens + number, EventFlags::IN).is_ok() {
+        let number = self.listening.next();
+        let token = self.listening.token(number);
+        if context.watch(stream.descriptor(), token, EventFlags::IN).is_ok() {
             self.callers.insert(number, Caller { stream, waits_for_room: false, booked: None });
         }
-    }
-
-    fn accept_one(&self) -> Result<OwnedFd, Errno> {
-        accept_with(&self.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
     }
 
     /// Makes a caller the launcher of the job that it has booked. A caller that starts anything else is sent away.
@@ -175,7 +154,7 @@ impl Callers {
         let Some(caller) = self.callers.get_mut(&number) else { return };
         let waits = caller.stream.has_unsent();
         let room = if waits { EventFlags::OUT } else { EventFlags::empty() };
-        let (descriptor, token) = (caller.stream.descriptor(), self.tokens + number);
+        let (descriptor, token) = (caller.stream.descriptor(), self.listening.token(number));
         let is_watched = std::mem::replace(&mut caller.waits_for_room, waits) == waits
             || context.rewatch(descriptor, token, EventFlags::IN | room).is_ok();
         if caller.stream.has_ended() || !is_watched {

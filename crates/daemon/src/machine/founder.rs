@@ -322,6 +322,11 @@ impl Founder {
         })
     }
 
+    /// A job that was allowed to come to a host does not.
+    pub(crate) fn take_host_from(&mut self, job: JobId, host: HostNumber) {
+        self.book.remove_share(job, host);
+    }
+
     fn nothing_free(&self, context: &Context<'_>, refused: &NothingFree) -> String {
         let job = |(job, hosts): &(JobId, Vec<HostNumber>)| {
             let names: Vec<String> = hosts.iter().map(|host| name_of(context, *host)).collect();

@@ -3,6 +3,7 @@
 pub(crate) mod callers;
 mod founder;
 pub(crate) mod keeper;
+mod listening;
 mod load;
 mod logout;
 pub(crate) mod returning;

@@ -166,6 +166,9 @@ impl Standing {
                 let allowed = MachineMessage::HostAllowed { job, host, outcome };
                 context.send_machine(from, allowed);
             }
+            (MachineMessage::HostGivenUp { job, host }, Some(founder)) => {
+                founder.take_host_from(job, host);
+            }
             (MachineMessage::Load(load), Some(founder)) => founder.note_load(from, load),
             (MachineMessage::Links { host, found }, Some(_)) => {
                 context.known_links().add(host, &found);

@@ -10,9 +10,10 @@ use landeck_protocols::door::{PartAnswer, Question, Reply};
 use landeck_wire::{ControlMessage, JobId, SegmentId};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, SocketFlags, accept_with, recv, send};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::context::Context;
+use crate::machine::listening::Listening;
 
 /// The visitors that may wait at the same time.
 const VISITORS_MAX: usize = 256;
@@ -20,11 +21,7 @@ const VISITORS_MAX: usize = 256;
 /// The visitors of a daemon, one connection for each.
 #[derive(Debug)]
 pub(crate) struct Visitors {
-    listener: OwnedFd,
-    /// The token of the listener; those of visitors follow.
-    tokens: u64,
-    next: u64,
-    is_watched: bool,
+    listening: Listening,
     visitors: BTreeMap<u64, Visitor>,
     asked: Vec<(u64, String)>,
 }
@@ -43,13 +40,13 @@ impl Visitors {
     /// # Errors
     /// The kernel's error: another daemon may listen there.
     pub(crate) fn listen(address: &Address, tokens: u64) -> io::Result<Self> {
-        let (listener, visitors) = (address.listen()?, BTreeMap::new());
-        Ok(Self { listener, tokens, next: 1, is_watched: false, visitors, asked: Vec::new() })
+        let listening = Listening::new(address.listen()?, tokens);
+        Ok(Self { listening, visitors: BTreeMap::new(), asked: Vec::new() })
     }
 
     /// The first of their tokens.
     pub(crate) const fn tokens(&self) -> u64 {
-        self.tokens
+        self.listening.tokens()
     }
 
     /// Watches the socket at which visitors come.
@@ -57,18 +54,12 @@ impl Visitors {
     /// # Errors
     /// The kernel's error.
     pub(crate) fn watch(&mut self, context: &mut Context<'_>) -> io::Result<()> {
-        if !std::mem::replace(&mut self.is_watched, true) {
-            context.watch(self.listener.as_fd(), self.tokens, EventFlags::IN)?;
-        }
-        Ok(())
+        self.listening.watch(context)
     }
 
     /// Goes on with a descriptor that is ready.
     pub(crate) fn ready(&mut self, context: &mut Context<'_>, token: u64) {
-        if token == self.tokens {
-            return self.accept(context);
-        }
-        let number = token - self.tokens;
+        let Some(number) = self.listening.number(token) else { return self.accept(context) };
         let Some(visitor) = self.visitors.get_mut(&number) else { return };
         let mut bytes = [0; Question::BYTES_MAX + 1];
         let heard = recv(&visitor.socket, &mut bytes[..], RecvFlags::DONTWAIT);
@@ -88,16 +79,14 @@ impl Visitors {
     }
 
     fn accept(&mut self, context: &mut Context<'_>) {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let Ok(socket) = accept_with(&self.listener, flags) else { return };
+        let Ok(socket) = self.listening.accept() else { return };
         let own = rustix::process::geteuid().as_raw();
         let is_own = peer::credentials(&socket).is_ok_and(|(user, _)| user == own);
         if !is_own || self.visitors.len() >= VISITORS_MAX {
             return;
         }
-        let number = self.next;
-        self.next += 1;
-        if context.watch(socket.as_fd(), self.tokens + number, EventFlags::IN).is_ok() {
+        let number = self.listening.next();
+        if context.watch(socket.as_fd(), self.listening.token(number), EventFlags::IN).is_ok() {
             self.visitors.insert(number, Visitor { socket, has_asked: false, job: None });
         }
     }

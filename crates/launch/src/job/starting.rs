@@ -75,7 +75,8 @@ impl Job<'_> {
             }
             Err(why) => why,
         };
-        let refusal = match known.zip(self.record.as_ref()) {
+        let lost = known.filter(|&place| self.hosts[place].is_lost);
+        let refusal = match lost.zip(self.record.as_ref()) {
             Some((place, record)) => StartRefusal::HostLost(record.host(place).to_owned()),
             None => StartRefusal::NoPart(why),
         };

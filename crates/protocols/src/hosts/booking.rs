@@ -200,6 +200,13 @@ impl Booking {
         Ok(())
     }
 
+    /// Takes a host from a job again that has no process there.
+    pub fn remove_share(&mut self, job: JobId, host: HostNumber) {
+        if let Some(booked) = self.jobs.get_mut(&job) {
+            booked.shares.retain(|share| share.host != host || share.processes > 0);
+        }
+    }
+
     /// Frees everything that a job has booked. It does not wait any more either.
     pub fn release(&mut self, job: JobId) {
         self.jobs.remove(&job);
@@ -509,6 +516,9 @@ mod tests {
         let refused = book.add_share(JobId(1), N3, false).unwrap_err();
         assert_eq!(refused.taken, [(JobId(2), vec![N3])]);
         book.add_share(JobId(2), N1, false).unwrap_err();
+        book.remove_share(JobId(1), N1);
+        book.remove_share(JobId(1), N2);
+        assert_eq!(hosts(&book.jobs[&JobId(1)].shares), [(0, 1)], "it has a process there");
         book.close_host(N1);
         book.add_share(JobId(1), N1, false).unwrap_err();
     }

@@ -7,6 +7,8 @@ use super::members::is_member;
 use super::*;
 
 const LONG: Duration = Duration::from_secs(60);
+/// Two ranks, a process that is started beside one of them, and two on the third host.
+const MEMBERS: usize = 5;
 
 /// The test of this program as a job of one process on each of the hosts of the machine.
 fn as_job<'a>(test: &'a str, program: &'a str, options: &[&'a str]) -> Vec<&'a str> {
@@ -47,10 +49,10 @@ impl Worker {
         loop {
             self.member.advance().unwrap();
             let world = self.member.world().unwrap();
+            let sum = world.all_reduce(own, Sum).unwrap();
             if world.size() == members {
-                return world.all_reduce(own, Sum).unwrap();
+                return sum;
             }
-            world.barrier().unwrap();
         }
     }
 
@@ -95,13 +97,19 @@ fn work_on_three_hosts(test: &str) {
     let mut worker = Worker::join();
     if !worker.is_started() {
         assert_eq!(worker.grow_to(2, 1), 2);
-        println!("rank {} works", worker.job.world().rank());
+        let rank = worker.job.world().rank();
+        if rank == 0 {
+            // The third host learns later of what has come before.
+            worker.start_on(&worker.job.hosts()[1], test);
+        }
+        assert_eq!(worker.grow_to(3, 10), 30);
+        println!("rank {rank} works");
         let third = worker.third_host();
-        if worker.job.world().rank() == 0 {
+        if rank == 0 {
             (0..2).for_each(|_| worker.start_on(&third, test));
         }
     }
-    assert_eq!(worker.grow_to(4, 10), 40);
+    assert_eq!(worker.grow_to(MEMBERS, 10), 10 * MEMBERS as u64);
     worker.member.sync().unwrap();
     if worker.is_started() {
         // From a host that the job did not begin on.
@@ -109,7 +117,7 @@ fn work_on_three_hosts(test: &str) {
         words.pack(&[7u64]);
         worker.member.broadcast(&words).unwrap();
     }
-    for _ in 0..2 {
+    for _ in 0..3 {
         let mut message = worker.inbox.retrieve_within(LONG).unwrap();
         assert_eq!(message.unpack_value::<u64>().unwrap(), 7);
     }
@@ -256,6 +264,14 @@ fn guests_join_on_a_host_without_a_part_of_their_job() {
         "{}",
         guest("cold")
     );
+    // Nothing of the job runs on that host now, so it goes on without it, and comes there again.
+    cluster.signal_pid(2, cluster.daemon(2), "KILL");
+    wait_until("n3 is back", || {
+        let status = cluster.status_on(0);
+        let mut hosts = status["hosts"].as_array().unwrap().iter();
+        let n3 = hosts.find(|host| host["name"] == "n3").unwrap();
+        n3["state"] == "up" && n3["why"].as_str().unwrap().contains("time 2")
+    });
     let alone = cluster.start_waiting(0, "alone", "1");
     let refused = guest("alone");
     let why = "job alone of machine lab cannot be joined on this host: it began on one host";

@@ -139,12 +139,7 @@ impl WholeJob {
         host: HostNumber,
         answer: Result<(), PartRefusal>,
     ) {
-        let (job, spec, others) = (self.spec.job, &self.spec, self.awaited.clone());
-        let prepare = JobContent::Prepare {
-            settings: spec.settings.clone(),
-            links: spec.links.clone(),
-            shares_processors: spec.shares_processors,
-        };
+        let (job, others, prepare) = (self.spec.job, self.awaited.clone(), self.order_to_prepare());
         let Some(adding) = self.adding(host) else { return };
         match (&adding.step, answer) {
             (Step::Checking, Ok(())) => {
@@ -230,7 +225,12 @@ impl WholeJob {
     /// Gives up a host that was to be added, for this reason, or no longer waits for another one.
     pub(super) fn lose_added(&mut self, context: &mut Context<'_>, host: HostNumber, why: &str) {
         if self.adding(host).is_some() {
-            context.send(host, self.spec.job, JobContent::Dismiss);
+            let job = self.spec.job;
+            context.send(host, job, JobContent::Dismiss);
+            if self.gathering.is_none() {
+                let given_up = MachineMessage::HostGivenUp { job, host };
+                context.send_machine(HostNumber::ARBITER, given_up);
+            }
             self.end_adding(context, host, Err(why.to_owned()));
             self.go_on_adding(context);
         }
