@@ -20,8 +20,9 @@ use crate::request::{Explanation, LAUNCHER_FAILED, Launch, TIMED_OUT};
 pub(crate) struct Record<'a> {
     launch: &'a Launch,
     programs: &'a [PlannedProgram],
-    /// The names of the hosts.
+    /// The names of the hosts. Behind the first ones are those that were added while the job ran.
     hosts: Vec<String>,
+    first_hosts: usize,
     /// The host of each rank, as a place in `hosts`.
     host_of: Vec<usize>,
     /// The processes, by rank. Behind the ranks are those that were started while the job ran.
@@ -137,6 +138,7 @@ impl<'a> Record<'a> {
         Record {
             launch,
             programs,
+            first_hosts: hosts.len(),
             hosts,
             processes: vec![Process::default(); host_of.len()],
             unheard: host_of.len(),
@@ -271,11 +273,14 @@ impl<'a> Record<'a> {
     /// Takes note that a host is lost. The job ends with it, or its processes are lost and the others go on.
     pub(crate) fn take_lost_host(&mut self, host: usize, why: &str, output: &mut JobOutput) {
         let name = self.host(host).to_owned();
+        let there = |(rank, _): &(u32, &Process)| self.host_of[*rank as usize] == host;
+        let lost: Vec<u32> = self.alive().filter(there).map(|(rank, _)| rank).collect();
+        if lost.is_empty() && host >= self.first_hosts {
+            return; // guests alone were there, if anybody was
+        }
         if !self.goes_on() {
             return self.cut_off(format!("Host {name} is lost: {why}. The job was ended."));
         }
-        let there = |(rank, _): &(u32, &Process)| self.host_of[*rank as usize] == host;
-        let lost: Vec<u32> = self.alive().filter(there).map(|(rank, _)| rank).collect();
         for &rank in &lost {
             self.change(rank, |process| process.state = State::Gone);
         }
