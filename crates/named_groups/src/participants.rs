@@ -12,6 +12,8 @@ use crate::time_limit::TimeLimit;
 pub struct Participants {
     /// The number of the first operation that they take part in.
     pub first_operation: u64,
+    /// The number of the first participant before these that died, if one did.
+    pub died: Option<u32>,
     /// The members.
     pub members: Vec<Participant>,
 }
@@ -56,11 +58,11 @@ impl Replica {
                 let last = state.cuts_made();
                 let is_there = |seat| state.member(seat).is_some();
                 // If none of the members that would fix the next participants is left, any member does.
-                let is_abandoned = state.cut(last).is_none_or(|cut| !seats_of(cut).any(is_there));
+                let is_abandoned = state.cut(last).is_none_or(|cut| !cut.seats().any(is_there));
                 if is_abandoned {
                     return Ok(Some(Err(last + 1)));
                 }
-                let own = state.cut(last).filter(|cut| seats_of(cut).any(|it| it == seat));
+                let own = state.cut(last).filter(|cut| cut.seats().any(|it| it == seat));
                 Ok(own.map(|cut| Ok(Participants::of(cut))))
             })?;
             match found {
@@ -94,10 +96,7 @@ impl Participants {
         let members = cut.members.iter();
         let participant =
             |&[id, slot, ..]: &[u64; 4]| Participant { id: id as u32, slot: slot as u32 };
-        Self { first_operation: cut.number, members: members.map(participant).collect() }
+        let members = members.map(participant).collect();
+        Self { first_operation: cut.number, died: cut.died, members }
     }
-}
-
-fn seats_of(cut: &Cut) -> impl Iterator<Item = Seat> + '_ {
-    cut.members.iter().map(|&[id, _, _, joined_at]| Seat::new(id as u32, joined_at))
 }

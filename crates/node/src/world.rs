@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landeck_channel::Peer;
-use landeck_kernel::{Area, Completion, Wanted};
+use landeck_kernel::{Area, Completion, Failure, Wanted};
 use landeck_layout::Layout;
 use landeck_memory::plain::{Plain, bytes_of, zero};
 use landeck_memory::{Buffer, Operation, WaitRecord};
@@ -108,7 +108,7 @@ pub struct World {
     is_plain: bool,
     numbering: Numbering,
     /// Frees the group with the last handle, if the world was derived from another.
-    _lease: Option<Arc<Lease>>,
+    lease: Option<Arc<Lease>>,
 }
 
 impl World {
@@ -121,7 +121,7 @@ impl World {
         let is_plain = members.iter().enumerate().all(|(rank, peer)| peer.0 as usize == rank);
         let options = CallOptions { is_checked: shared.is_checked, ..CallOptions::default() };
         let numbering = Numbering::Own;
-        Self { shared, context, members, rank, options, is_plain, numbering, _lease: None }
+        Self { shared, context, members, rank, options, is_plain, numbering, lease: None }
     }
 
     /// Creates a world that was derived from another; the lease frees it.
@@ -131,7 +131,7 @@ impl World {
         members: Arc<[Peer]>,
         lease: Arc<Lease>,
     ) -> Self {
-        Self { _lease: Some(lease), ..Self::new(shared, context, members) }
+        Self { lease: Some(lease), ..Self::new(shared, context, members) }
     }
 
     /// Returns the rank of this process; `usize::MAX` if it is not a member.
@@ -171,7 +171,7 @@ impl World {
     /// group alive as this world does.
     pub(crate) fn part(&self, context: u32, members: Arc<[Peer]>) -> World {
         let part = Self::new(self.shared.clone(), context, members);
-        Self { _lease: self._lease.clone(), ..part }
+        Self { lease: self.lease.clone(), ..part }
     }
 
     /// Sends values. Returns when `values` may be changed again, which does not mean that they were
@@ -483,7 +483,17 @@ impl World {
     #[cold]
     pub(crate) fn error(&self, error: WaitError, time: Option<Duration>) -> Error {
         let error = Error::of_wait(&self.shared, error, time, self.names());
+        if let (ErrorKind::PeerFailed { .. }, Some(lease)) = (&error.kind, &self.lease) {
+            lease.tell_of_loss();
+        }
         Error { rank: self.own_rank(), ..error }
+    }
+
+    /// The error that tells of the death of a member, if no operation of this world has told this process of one.
+    pub(crate) fn untold_death(&self, rank: usize) -> Option<Error> {
+        let has_told = self.lease.as_ref().is_some_and(|lease| lease.has_told_of_loss());
+        let peer = *self.members.get(rank).filter(|_| !has_told)?;
+        Some(self.error(WaitError::Failure(Failure::PeerGone { peer, died: true }), None))
     }
 
     /// Its members, as errors name them.

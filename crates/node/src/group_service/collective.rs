@@ -57,10 +57,13 @@ impl Member {
     /// called this count from now on. All members call it equally often, in the same order as
     /// collective operations; a new member waits until the others call it. Returns true if the
     /// members have changed; then [`Member::world`] is a new world. When a member dies, the
-    /// operations of the world fail until the next call, after which they go on without it.
+    /// operations of the world fail until the next call, after which they go on without it. A
+    /// member whose operations have all completed is told by the next call instead; it calls again.
+    /// So no process goes on without a member unknowingly.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::PeerFailed`] when a member died meanwhile (call again), [`GroupError::NoMember`],
+    /// [`crate::ErrorKind::PeerFailed`] when a member died and no operation of the world has told
+    /// of it, or died meanwhile (call again), [`GroupError::NoMember`],
     /// [`GroupError::TwiceInProcess`], [`GroupError::LeftBehind`], [`GroupError::GroupDestroyed`],
     /// [`GroupError::Destroying`], [`crate::ErrorKind::TooManyGroups`], [`crate::ErrorKind::Ended`],
     /// [`crate::ErrorKind::Thread`].
@@ -74,6 +77,9 @@ impl Member {
                 last => replica.participants(last + 1, seat)?,
             };
             let first = participants.first_operation;
+            if first != operations.world_since {
+                operations.tell_of(participants.died)?;
+            }
             let Operations { number, world_since, world, ids } = operations;
             *number = if *number == 0 { first } else { *number + 1 };
             if first == *world_since && world.is_some() {

@@ -606,6 +606,28 @@ fn operations_go_on_without_the_dead() {
 }
 
 #[test]
+fn a_death_between_two_operations_is_told_by_the_next_one() {
+    let name = "named_groups::a_death_between_two_operations_is_told_by_the_next_one";
+    in_enduring_job(4, name, 137, |job| {
+        let (mut member, _inbox) = all(&job, "between", options().minimum(4));
+        assert_eq!(member.world().unwrap().all_reduce(1u64, Sum).unwrap(), 4);
+        if job.world().rank() == 2 {
+            kill_myself();
+        }
+        while member.group().view().unwrap().members.len() == 4 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let told = member.advance().unwrap_err();
+        assert!(matches!(told.kind, ErrorKind::PeerFailed { .. }), "{told}");
+        assert!(member.advance().unwrap(), "told once");
+        assert_eq!(member.world().unwrap().all_reduce(1u64, Sum).unwrap(), 3);
+        assert!(!member.advance().unwrap());
+        println!("survivor done");
+        job.leave().unwrap();
+    });
+}
+
+#[test]
 fn the_log_goes_round_whoever_does_not_look() {
     let name = "named_groups::the_log_goes_round_whoever_does_not_look";
     in_job(2, name, ThreadMode::Single, |job| {

@@ -415,6 +415,28 @@ fn enduring(test: &str, body: impl FnOnce(Job)) {
 }
 
 #[test]
+fn a_death_between_two_operations_is_told_by_the_next_one() {
+    enduring("named_groups::a_death_between_two_operations_is_told_by_the_next_one", |job| {
+        let rank = job.world().rank();
+        let (group, _inbox, mut member) = joined(&job, "between", EACH, GroupOptions::default());
+        assert_eq!(member.world().unwrap().all_reduce(1u64, Sum).unwrap(), RANKS as u64);
+        if rank == 1 {
+            kill_myself();
+        }
+        while group.view().unwrap().members.len() == RANKS {}
+        let told = member.advance().unwrap_err();
+        assert!(matches!(told.kind, ErrorKind::PeerFailed { .. }), "{told}");
+        assert!(member.advance().unwrap(), "told once");
+        assert_eq!(member.world().unwrap().all_reduce(1u64, Sum).unwrap(), RANKS as u64 - 1);
+        println!("{DONE}");
+        // The server stays until all have come here. It tells of the death by itself.
+        member.sync().unwrap_err();
+        member.leave().unwrap();
+        job.leave().unwrap();
+    });
+}
+
+#[test]
 fn a_death_elsewhere_is_told_in_a_synchronisation_and_the_others_go_on() {
     enduring(
         "named_groups::a_death_elsewhere_is_told_in_a_synchronisation_and_the_others_go_on",

@@ -5,10 +5,10 @@
 use super::state::{Coming, Cut, MemberRecord, Phase, Server, State};
 use super::{HELD_MAX, MEMBERS_MAX, Rules, Serving, WaitingSender};
 
-const HEAD_WORDS: usize = 18;
+const HEAD_WORDS: usize = 19;
 const MEMBER_WORDS: usize = 5;
 const HELD_WORDS: usize = 2;
-const CUT_WORDS: usize = 3;
+const CUT_WORDS: usize = 4;
 const CUT_MEMBER_WORDS: usize = 4;
 const NONE: u64 = u64::MAX;
 
@@ -37,6 +37,7 @@ impl State {
             self.held.len() as u64,
             self.epochs,
             self.unserved,
+            option(self.died_of_cut),
         ];
         words.extend(server_words(self.server));
         for member in &self.members {
@@ -52,7 +53,8 @@ impl State {
             words.extend([u64::from(held.ticket), pair(held.slot, held.incarnation)]);
         }
         for cut in &self.cuts {
-            words.extend([cut.number, cut.view, cut.members.len() as u64]);
+            let count = cut.members.len() as u64;
+            words.extend([cut.number, cut.view, option(cut.died), count]);
             words.extend(cut.members.iter().flatten());
         }
         words
@@ -78,7 +80,8 @@ impl State {
             cuts_made: head[9],
             epochs: head[12],
             unserved: head[13],
-            server: server(head[14..].try_into().ok()?),
+            died_of_cut: option(head[14]),
+            server: server(head[15..].try_into().ok()?),
             ..Self::new(rules)
         };
         for _ in 0..at_most(head[10], MEMBERS_MAX)? {
@@ -91,9 +94,10 @@ impl State {
             state.held.push(WaitingSender { ticket: ticket as u32, slot, incarnation });
         }
         for cut in &mut state.cuts {
-            let [number, view, members]: [u64; CUT_WORDS] = words.take()?;
+            let [number, view, died, members]: [u64; CUT_WORDS] = words.take()?;
             let members = (0..at_most(members, MEMBERS_MAX)?).map(|_| words.take());
-            *cut = Cut { number, view, members: members.collect::<Option<_>>()? };
+            let died = option(died);
+            *cut = Cut { number, view, died, members: members.collect::<Option<_>>()? };
         }
         is_in_order.then_some(state)
     }
@@ -160,6 +164,7 @@ mod tests {
             EntryWord::Cut { number: 1 },
             EntryWord::Died(state.members[1].seat()),
             EntryWord::Cut { number: 2 },
+            EntryWord::Died(state.members[2].seat()),
         ] {
             state.apply(GroupEntry::Plain(entry));
         }

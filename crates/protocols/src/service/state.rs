@@ -83,8 +83,21 @@ pub struct Cut {
     pub number: u64,
     /// The number of the view.
     pub view: u64,
+    /// The first member of the cut before whose process has died since that cut.
+    pub died: Option<u32>,
     /// The members: number, slot, incarnation, and the place at which they joined.
     pub members: Vec<[u64; 4]>,
+}
+
+impl Cut {
+    /// The seats of its members.
+    pub fn seats(&self) -> impl Iterator<Item = Seat> + '_ {
+        self.members.iter().map(|&[id, _, _, joined_at]| Seat::new(id as u32, joined_at))
+    }
+
+    fn has(&self, seat: Seat) -> bool {
+        self.seats().any(|own| own == seat)
+    }
 }
 
 /// The holder of the server's seat.
@@ -152,6 +165,8 @@ pub struct State {
     pub(super) died_last: Option<u32>,
     pub(super) held: Vec<WaitingSender>,
     pub(super) cuts_made: u64,
+    /// The first member of the last cut whose process has died.
+    pub(super) died_of_cut: Option<u32>,
     /// The last two cuts that changed something, the older one first.
     pub(super) cuts: [Cut; 2],
     pub(super) server: Option<Server>,
@@ -178,6 +193,7 @@ impl State {
             died_last: None,
             held: Vec::new(),
             cuts_made: 0,
+            died_of_cut: None,
             cuts: Default::default(),
             server: None,
             epochs: 0,
@@ -389,6 +405,9 @@ impl State {
         self.view += 1;
         if how == Gone::Died {
             self.died = self.died.or(Some(member.id));
+            if self.cuts[1].has(member.seat()) {
+                self.died_of_cut = self.died_of_cut.or(Some(member.id));
+            }
         }
         self.end_round();
         if self.members.is_empty() {
@@ -507,7 +526,8 @@ impl State {
         if self.cuts[1].number == 0 || self.cuts[1].view != self.view {
             let members = self.members.iter().map(record).collect();
             self.cuts.swap(0, 1);
-            self.cuts[1] = Cut { number: next, view: self.view, members };
+            let died = self.died_of_cut.take();
+            self.cuts[1] = Cut { number: next, view: self.view, died, members };
         }
         Outcome::Cut
     }
@@ -783,6 +803,25 @@ mod tests {
         let sizes = [1, 2, 3].map(|number| state.cut(number).unwrap().members.len());
         assert_eq!(sizes, [2, 3, 3]);
         assert_eq!(state.cut(3).unwrap().number, 2, "the third changed nothing");
+    }
+
+    #[test]
+    fn a_cut_tells_of_the_first_death_among_the_members_of_the_one_before() {
+        let mut state = with(0, 4);
+        plain(&mut state, EntryWord::Cut { number: 1 });
+        state.apply(joining(4));
+        let [left, newcomer, first, second] = [0, 4, 2, 1].map(|id| seat(&state, id));
+        plain(&mut state, EntryWord::Leave(left));
+        plain(&mut state, EntryWord::Died(newcomer));
+        plain(&mut state, EntryWord::Cut { number: 2 });
+        assert_eq!(state.cut(2).unwrap().died, None, "who died was no member of the first cut");
+        plain(&mut state, EntryWord::Died(first));
+        plain(&mut state, EntryWord::Died(second));
+        plain(&mut state, EntryWord::Cut { number: 3 });
+        state.apply(joining(5));
+        plain(&mut state, EntryWord::Cut { number: 4 });
+        let died = [1, 2, 3, 4].map(|number| state.cut(number).map(|cut| cut.died));
+        assert_eq!(died, [None, None, Some(Some(2)), Some(None)]);
     }
 
     #[test]
