@@ -47,6 +47,15 @@ pub(crate) enum MachineMessage {
         /// The host.
         host: HostNumber,
     },
+    /// So many processes of a job that the sender conducts are on a host that was added to it.
+    Processes {
+        /// The job.
+        job: JobId,
+        /// The host.
+        host: HostNumber,
+        /// Their number.
+        processes: u32,
+    },
     /// The secret of the receiver's next return ticket.
     Ticket([u8; 16]),
     /// The load of the sender's host.

@@ -37,6 +37,7 @@ use crate::death_notice;
 use crate::foreign::{Foreign, ForeignError};
 use crate::inherited::{self, InheritError};
 use crate::liveness::LivenessConnection;
+use crate::machines;
 use crate::observe::{self, FindError};
 use crate::pmi;
 use crate::pmix;
@@ -144,6 +145,15 @@ pub enum AttachError {
     /// The job runs on other hosts and cannot come to this one.
     #[error(transparent)]
     Part(#[from] socket::PartError),
+    /// No machine is meant.
+    #[error(transparent)]
+    Machine(#[from] machines::MachineChoiceError),
+    /// The machine's own job was ended while this process wanted to join it.
+    #[error("the own job of machine {machine} is being ended: join it again")]
+    OwnJobOver {
+        /// The machine.
+        machine: String,
+    },
     /// The descriptor was taken before.
     #[error("this process has joined its job already: {0}")]
     AlreadyJoined(InheritError),
@@ -343,6 +353,20 @@ pub fn running(job: &str) -> Result<Attachment, AttachError> {
         true => socket::part_of(job, PART_TIME)?.map_or(here, |host| over_socket(host, None)),
         false => here,
     }
+}
+
+/// Joins the own job of a machine as a guest, on this host: the machine with this name, or the only one here.
+///
+/// # Errors
+/// [`AttachError::Machine`], [`AttachError::Part`], [`AttachError::OwnJobOver`], [`AttachError::Join`].
+pub fn machine(name: Option<&str>) -> Result<Attachment, AttachError> {
+    inherited::reserve_standard();
+    let machine = machines::choose(name)?;
+    // One that was ending is over by then.
+    let part = || socket::part_in(&machine, "", PART_TIME).transpose();
+    let part = part().or_else(part).transpose()?;
+    let part = part.ok_or_else(|| AttachError::OwnJobOver { machine: machine.clone() })?;
+    over_socket(part, None)
 }
 
 /// Finds the job of another launcher, or creates it as rank 0.

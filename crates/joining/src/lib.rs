@@ -13,6 +13,7 @@ pub mod index;
 pub mod inherited;
 pub mod job_names;
 pub mod liveness;
+pub mod machines;
 pub mod objects;
 pub mod observe;
 pub mod peer;

@@ -300,8 +300,13 @@ pub(crate) fn part_of(job: &str, timeout: Duration) -> Result<Option<SegmentId>,
     none
 }
 
-/// Asks the daemon of a machine for the part of a job.
-fn part_in(machine: &str, job: &str, timeout: Duration) -> Result<Option<SegmentId>, PartError> {
+/// The part on this host of a job of a machine. A job without a name is the machine's own one, which begins when it is first
+/// asked for.
+pub(crate) fn part_in(
+    machine: &str,
+    job: &str,
+    timeout: Duration,
+) -> Result<Option<SegmentId>, PartError> {
     let address = Address::of_guests_of(machine);
     let question = Question::Part { job: job.to_owned() };
     match reply_as(own_uid(), &address, &question, timeout)? {

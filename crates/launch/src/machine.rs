@@ -5,6 +5,8 @@ use std::io;
 use std::str::FromStr;
 
 use landeck_joining::address::Address;
+use landeck_joining::machines::MachineChoiceError;
+pub use landeck_joining::machines::VARIABLE;
 use landeck_protocols::hosts::BookingWish;
 pub use landeck_protocols::hosts::{BookingOrder, HostLoad, HostPressure, LinkSight};
 use landeck_wire::{HostNumber, JobId};
@@ -12,8 +14,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::gathering::{AdmissionRefusal, Admitted};
 
-/// The variable that names a machine.
-pub const VARIABLE: &str = "LANDECK_MACHINE";
 /// The longest name of a machine.
 const NAME_BYTES_MAX: usize = 40;
 
@@ -275,20 +275,9 @@ pub struct BookedHost {
 /// The reason why a machine gives no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum MachineError {
-    /// No machine of this user has a daemon on this host.
-    #[error("no machine of this user is on this host; landeck vm start makes one")]
-    None,
-    /// There are several.
-    #[error("this host is in several machines ({}): name one with --machine or {VARIABLE}", .0.join(", "))]
-    Several(Vec<String>),
-    /// None has this name.
-    #[error("no machine {name} of this user is on this host{}", there_are(.there))]
-    Unknown {
-        /// The name.
-        name: String,
-        /// The names of those that there are.
-        there: Vec<String>,
-    },
+    /// None is meant.
+    #[error(transparent)]
+    Choice(#[from] MachineChoiceError),
     /// A name is impossible.
     #[error(transparent)]
     Name(#[from] MachineNameError),
@@ -331,13 +320,6 @@ pub enum MachineError {
         /// The kernel's error.
         source: io::Error,
     },
-}
-
-fn there_are(names: &[String]) -> String {
-    match names {
-        [] => String::new(),
-        names => format!(" (there is {})", names.join(", ")),
-    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use landeck_host::message_stream::MessageStream;
 use landeck_joining::address::Address;
+use landeck_joining::machines;
 use landeck_protocols::hosts::BookingWish;
 use landeck_wire::JobId;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -53,21 +54,10 @@ pub fn greeting(refusal: &str) -> String {
 /// # Errors
 /// [`MachineError`] if there is none, or if it is unclear which one is meant.
 pub fn find(name: Option<&str>) -> Result<MachineName, MachineError> {
-    let there = Address::machine_names();
-    match name {
-        Some(name) => {
-            let name = name.parse::<MachineName>()?;
-            match there.contains(&name.to_string()) {
-                true => Ok(name),
-                false => Err(MachineError::Unknown { name: name.to_string(), there }),
-            }
-        }
-        None => match there.as_slice() {
-            [] => Err(MachineError::None),
-            [only] => Ok(only.parse::<MachineName>()?),
-            _ => Err(MachineError::Several(there)),
-        },
+    if let Some(name) = name {
+        name.parse::<MachineName>()?;
     }
+    Ok(machines::choose(name)?.parse()?)
 }
 
 /// The machines of this user on this host.
@@ -313,19 +303,26 @@ fn first_line(socket: &OwnedFd, until: Instant) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use landeck_joining::machines::MachineChoiceError;
+
     use super::*;
     use rustix::net::{SocketFlags, accept_with};
 
     #[test]
     fn a_machine_is_found_by_its_name_or_by_being_alone() {
         let own = format!("t{}", std::process::id());
-        assert!(matches!(find(Some(&own)), Err(MachineError::Unknown { .. })));
+        assert!(matches!(
+            find(Some(&own)),
+            Err(MachineError::Choice(MachineChoiceError::Unknown { .. }))
+        ));
         let name: MachineName = own.parse().unwrap();
         let listener = name.address().listen_for_streams().unwrap();
         assert_eq!(find(Some(&own)).unwrap(), name);
         match find(None) {
             Ok(only) => assert_eq!(only, name),
-            Err(MachineError::Several(names)) => assert!(names.contains(&own)),
+            Err(MachineError::Choice(MachineChoiceError::Several(names))) => {
+                assert!(names.contains(&own))
+            }
             Err(error) => panic!("{error}"),
         }
         drop(listener);

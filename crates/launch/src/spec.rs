@@ -11,9 +11,15 @@ use crate::guardian::OnFailure;
 use crate::input::InputTo;
 use crate::machine::BookedHost;
 use crate::plan::PlannedProgram;
+use crate::request::GRACE;
 
 /// The hosts that can be added to a job while it runs.
 pub const ADDED_HOSTS_MAX: usize = 32;
+/// The times that a host can come into a job of guests, the processes that can be in it on each host at the same time, and the
+/// hosts that the machine of such a job can have.
+const ADDED_OF_GUESTS_MAX: usize = 256;
+const GUESTS_OF_HOST: u32 = 128;
+const HOSTS_OF_GUESTS: u32 = 1024;
 
 /// A job on several hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,6 +98,31 @@ pub struct HostLink {
 }
 
 impl JobSpec {
+    /// A job that begins without hosts and processes: those that come join it as guests.
+    pub fn of_guests(job: JobId, name: String, settings: Vec<u64>) -> Self {
+        Self {
+            job,
+            name,
+            programs: Vec::new(),
+            hosts: Vec::new(),
+            ranks: Vec::new(),
+            first_address: String::new(),
+            map_by: MapBy::default(),
+            bind_to: None,
+            report_bindings: false,
+            on_failure: OnFailure::Notify,
+            grace: GRACE,
+            is_hardened: false,
+            settings,
+            links: Vec::new(),
+            shares_processors: false,
+            stdin: InputTo::None,
+            is_merged: false,
+            ignored: Vec::new(),
+            serves_groups: false,
+        }
+    }
+
     /// Gives the hosts of the list what was booked for them in a machine that stays.
     pub fn book(&mut self, job: JobId, booked: &[BookedHost]) {
         self.job = job;
@@ -172,6 +203,9 @@ impl JobSpec {
     /// The slots for guests of each host, restarted processes and those that are started while the job runs. All hosts have
     /// the same number, so each knows the places of those of all others.
     pub fn guests(&self) -> u32 {
+        if self.is_of_guests() {
+            return GUESTS_OF_HOST;
+        }
         let on =
             |place: usize| self.ranks.iter().filter(|it| usize::from(it.host) == place).count();
         let most = (0..self.hosts.len()).map(on).max().unwrap_or(0) as u32;
@@ -196,9 +230,9 @@ impl JobSpec {
     /// The far records of a host with so many ranks elsewhere: for these, and for the guests of all other hosts, also of those
     /// that are added while the job runs.
     pub fn far_records(&self, ranks_elsewhere: u32) -> u32 {
-        let hosts = (self.first_hosts() + ADDED_HOSTS_MAX - 1) as u32;
+        let hosts = (self.first_hosts() + self.added_max() - 1) as u32;
         // A job that begins on one host stays there.
-        let guests = if self.first_hosts() > 1 { hosts.saturating_mul(self.guests()) } else { 0 };
+        let guests = if self.first_hosts() != 1 { hosts.saturating_mul(self.guests()) } else { 0 };
         ranks_elsewhere.saturating_add(guests).min(FAR_MAX)
     }
 
@@ -207,8 +241,21 @@ impl JobSpec {
         self.ranks.iter().map(|rank| usize::from(rank.host) + 1).max().unwrap_or(0)
     }
 
+    /// Whether the job has no processes of its own: all join it as guests.
+    pub fn is_of_guests(&self) -> bool {
+        self.ranks.is_empty()
+    }
+
+    /// The hosts that can be added while the job runs.
+    fn added_max(&self) -> usize {
+        if self.is_of_guests() { ADDED_OF_GUESTS_MAX } else { ADDED_HOSTS_MAX }
+    }
+
     /// The hosts for whose names the segments have room, by their numbers.
     pub fn host_records(&self) -> u32 {
+        if self.is_of_guests() {
+            return HOSTS_OF_GUESTS;
+        }
         let first = self.hosts.iter().take(self.first_hosts()).filter(|_| self.has_machine());
         HOSTS + first.map(|host| u32::from(host.number.0) + 1).max().unwrap_or(0)
     }
@@ -217,7 +264,7 @@ impl JobSpec {
     pub fn has_room_for(&self, host: HostNumber) -> bool {
         let added = self.hosts.len() - self.first_hosts();
         let guests = (self.hosts.len() as u64) * u64::from(self.guests());
-        added < ADDED_HOSTS_MAX
+        added < self.added_max()
             && u32::from(host.0) < self.host_records()
             && u64::from(self.processes()) + guests <= u64::from(FAR_MAX)
     }
@@ -232,7 +279,8 @@ impl JobSpec {
         self.stdin == InputTo::All || self.stdin == InputTo::Rank(rank)
     }
 
-    /// Whether the list is one that a launcher makes: it has ranks, each has a place, and slots are dense.
+    /// Whether the list is one that a launcher makes: it has ranks, each has a place, and slots are dense. A job of guests
+    /// has none.
     pub fn is_valid(&self) -> bool {
         let is_known = |rank: &RankSpec| {
             usize::from(rank.host) < self.hosts.len()
@@ -244,7 +292,7 @@ impl JobSpec {
             slots.eq(0..own.len() as u32) && !own.is_empty()
         };
         // Hosts without ranks stand behind all others.
-        !self.ranks.is_empty()
+        self.ranks.is_empty() == self.programs.is_empty()
             && self.ranks.iter().all(is_known)
             && (0..self.first_hosts()).all(is_dense)
     }
@@ -345,6 +393,7 @@ pub(crate) mod tests {
         assert!(good.is_valid());
         assert!(!with(|job| job.ranks[1].host = 2));
         assert!(!with(|job| (job.ranks, job.hosts) = (Vec::new(), Vec::new())));
+        assert!(JobSpec::of_guests(JobId(7), "lab".to_owned(), Vec::new()).is_valid());
         assert!(!with(|job| job.ranks[1].slot = 1));
         assert!(!with(|job| job.ranks[0].program = 9));
         assert!(with(|job| job.hosts.push(job.hosts[0].clone())), "it was added while it ran");

@@ -233,7 +233,7 @@ impl SegmentPlan {
     /// Whether the first world has ranks on other hosts.
     #[inline]
     pub fn spans_hosts(&self) -> bool {
-        self.ranks != self.processes
+        self.ranks != self.processes || self.ranks == 0
     }
 
     /// More processes than processors: waiting means yielding, and senders can afford a fence.

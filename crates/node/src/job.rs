@@ -8,6 +8,7 @@ use landeck_host::say::complain;
 use landeck_joining::address::connect_to_daemon;
 use landeck_joining::attach::{self, Attachment};
 pub use landeck_joining::attach::{Restarted, WayBack};
+use landeck_joining::machines;
 use landeck_kernel::Peer;
 use landeck_memory::{Counters, GateError, Presence, ThreadMode, fork};
 use landeck_transports::Lanes;
@@ -91,6 +92,31 @@ impl Job {
     pub fn join_running(job: &str, options: Options) -> Result<Self> {
         let joined = || Self::with_attachment(attach::running(job)?, options);
         joined().map_err(|error| error.of_call("join_running", None))
+    }
+
+    /// Joins the own job of a machine of this user as a guest: the machine that the environment variable `LANDECK_MACHINE`
+    /// names, or else the only one that this host is in. No launcher starts that job. It begins when a process first joins it,
+    /// on any host, and stays until the machine is stopped or `landeck end` ends it. So processes that are started
+    /// from shells meet here, as guests do in [`Job::join_running`]: by names, mailboxes and groups.
+    ///
+    /// ```no_run
+    /// use landeck::{Job, Options};
+    ///
+    /// let job = Job::join_machine(Options::default())?;
+    /// let mut inbox = job.create_mailbox()?;
+    /// let group = job.open_group("weather").or_else(|_| job.create_group("weather", Default::default()))?;
+    /// let member = group.join(&mut inbox)?;
+    /// # drop(member);
+    /// # Ok::<(), landeck::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Attach`]: there is no such machine, it is being stopped, its founder does not answer, or 128 processes of
+    /// this host are in the job.
+    pub fn join_machine(options: Options) -> Result<Self> {
+        let machine = std::env::var(machines::VARIABLE).ok();
+        let joined = || Self::with_attachment(attach::machine(machine.as_deref())?, options);
+        joined().map_err(|error| error.of_call("join_machine", None))
     }
 
     /// Joins the job of a host as a guest, calls `body`, and leaves.

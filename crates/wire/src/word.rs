@@ -87,6 +87,24 @@ pub enum WordContent {
     },
 }
 
+impl WordContent {
+    /// The job that it is about, if it is about one.
+    #[must_use]
+    pub const fn job(&self) -> Option<JobId> {
+        match self {
+            Self::ProcessEnded { job, .. }
+            | Self::ProcessCame { job, .. }
+            | Self::ProcessReturned { job, .. }
+            | Self::JobEnds { job, .. }
+            | Self::JobOver { job } => Some(*job),
+            Self::HostJoined(_)
+            | Self::HostMoved { .. }
+            | Self::HostLost { .. }
+            | Self::HostGone { .. } => None,
+        }
+    }
+}
+
 /// A host as the host table has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostEntry {

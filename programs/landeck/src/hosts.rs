@@ -14,6 +14,7 @@ use landeck_hostfile::{
     AllocationError, BatchSystem, HostListError, HostPlacement, HostPlacementError, HostRequest,
     RANKS_MAX, RanksBy, allocation,
 };
+use landeck_joining::machines::MachineChoiceError;
 use landeck_launch::hosts_options::{
     self, HOST_TIMEOUT, HOST_TIMEOUT_RANGE, HostStart, HostsOptions, PortRange, ranks_by,
 };
@@ -378,7 +379,11 @@ impl HostsAsked {
         }
         match (around.machine)(None) {
             Ok(name) => Ok(Some(name)),
-            Err(MachineError::None) if !arguments.exclusive && !arguments.wait => Ok(None),
+            Err(MachineError::Choice(MachineChoiceError::None))
+                if !arguments.exclusive && !arguments.wait =>
+            {
+                Ok(None)
+            }
             Err(error) => Err(error.into()),
         }
     }

@@ -177,6 +177,10 @@ impl Jobs {
                 self.conducted.insert(whole.job(), whole);
             }
         }
+        if let Some(spec) = standing.take_own_job() {
+            let tokens = self.tokens(CONDUCTED);
+            self.conducted.insert(spec.job, WholeJob::of_guests(spec, tokens));
+        }
         self.conducted.retain(|job, whole| {
             let is_over = whole.has_launcher_gone() && whole.leave(context);
             if is_over {
@@ -289,6 +293,9 @@ impl JobHandler for Jobs {
             && let Some(whole) = self.conducted.get_mut(job)
         {
             whole.cut_off(context, cause);
+        }
+        if let Some(whole) = word.content.job().and_then(|job| self.conducted.get_mut(&job)) {
+            whole.word(&word.content);
         }
         if let WordContent::HostLost { host, silent_ms, .. } = word.content {
             // A job ends with its launcher, and so with its launcher's host.

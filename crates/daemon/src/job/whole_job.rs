@@ -1,5 +1,8 @@
-//! The whole job on its conductor, the daemon of its launcher's host: it connects the hosts, has all of them check and prepare their parts, starts the
-//! processes, and tells the launcher what happens.
+//! The whole job on its conductor, the daemon of its launcher's host: it connects the hosts, has all of them check and
+//! prepare their parts, starts the processes, and tells the launcher what happens.
+//!
+//! The machine's own job has no launcher, and no processes of its own: the founder conducts it, and hosts are added to it when
+//! somebody there wants to join.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -16,12 +19,14 @@ use landeck_launch::messages::{
 };
 use landeck_launch::request::LAUNCHER_FAILED;
 use landeck_launch::spec::JobSpec;
+use landeck_protocols::door::{StartAnswer, StartRefusal};
 use landeck_protocols::hosts::measuring::HOSTS_MAX;
 use landeck_wire::word::WordContent;
 use landeck_wire::{HostNumber, JobId};
 use rustix::event::epoll::EventFlags;
 
 use self::added_hosts::AddedHosts;
+use self::processes_there::ProcessesThere;
 use crate::context::Context;
 use crate::figures::{self, OwnFigures};
 use crate::job::part_ends::PartEnds;
@@ -30,12 +35,15 @@ use crate::machine_message::MachineMessage;
 use crate::random;
 
 mod added_hosts;
+mod processes_there;
 
 /// The place of the launcher's socket among the tokens of a job.
 const LAUNCHER: u64 = 0;
 /// The place of the first of the tokens of remote shells: two for each.
 const STARTS: u64 = 2;
 
+/// The exit code of the machine's own job when `landeck end` ends it.
+const ENDED_BY_USER: u8 = 128 + 15;
 /// The exit code and the cause of the end of a job whose launcher has gone.
 const ENDED_WITH_LAUNCHER: u8 = 128 + 9;
 const LAUNCHER_GONE: &str = "its launcher has ended";
@@ -45,7 +53,8 @@ const LAUNCHER_GONE: &str = "its launcher has ended";
 pub(crate) struct WholeJob {
     /// The first of its tokens.
     tokens: u64,
-    launcher: MessageStream<ToArbiter, ArbiterReport>,
+    /// Its launcher; none has started the machine's own job.
+    launcher: Option<MessageStream<ToArbiter, ArbiterReport>>,
     watched: EventFlags,
     spec: JobSpec,
     phase: Phase,
@@ -62,6 +71,7 @@ pub(crate) struct WholeJob {
     /// Whether the job is being ended because of a failure.
     is_ending: bool,
     added: AddedHosts,
+    processes_there: ProcessesThere,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,14 +107,24 @@ impl WholeJob {
         tokens: u64,
     ) -> Self {
         let names: Vec<String> = request.spec.hosts.iter().map(|host| host.name.clone()).collect();
+        let gathering =
+            request.machine.map(|machine| Gathering::new(machine.way, names, tokens + STARTS));
+        Self {
+            launcher: Some(launcher),
+            phase: Phase::Connecting,
+            gathering,
+            ..Self::of_guests(request.spec, tokens)
+        }
+    }
+
+    /// The machine's own job, which begins without hosts.
+    pub(crate) fn of_guests(spec: JobSpec, tokens: u64) -> Self {
         Self {
             tokens,
-            launcher,
+            launcher: None,
             watched: EventFlags::empty(),
-            phase: Phase::Connecting,
-            gathering: request
-                .machine
-                .map(|machine| Gathering::new(machine.way, names, tokens + STARTS)),
+            phase: Phase::Running,
+            gathering: None,
             refusals: Vec::new(),
             figures: Vec::new(),
             exit_code: LAUNCHER_FAILED,
@@ -112,7 +132,8 @@ impl WholeJob {
             ends: PartEnds::default(),
             is_ending: false,
             added: AddedHosts::default(),
-            spec: request.spec,
+            processes_there: ProcessesThere::default(),
+            spec,
         }
     }
 
@@ -126,9 +147,9 @@ impl WholeJob {
         self.tokens
     }
 
-    /// Whether the launcher has ended.
+    /// Whether the launcher has ended; without one, whether the job is being ended.
     pub(crate) fn has_launcher_gone(&self) -> bool {
-        self.launcher.has_ended()
+        self.launcher.as_ref().map_or(self.is_ending, MessageStream::has_ended)
     }
 
     /// Handles a descriptor that is ready.
@@ -162,6 +183,7 @@ impl WholeJob {
         }
         self.pass_said_on();
         self.release_added(context);
+        self.tell_processes_there(context);
         self.watch_launcher(context);
     }
 
@@ -190,9 +212,10 @@ impl WholeJob {
             Phase::Running => {
                 self.lose_added(context, host, &why);
                 self.ends.forget(host);
+                self.forget_processes_on(host);
                 if self.awaited.remove(&host) {
                     let cause = format!("host {} is lost: {why}", self.name_of(host));
-                    self.launcher.send(&ArbiterReport::HostLost { host, why });
+                    self.report(&ArbiterReport::HostLost { host, why });
                     if self.ends_by_failure() && self.has_processes_on(host) {
                         self.end(context, 128 + 9, cause);
                     }
@@ -244,8 +267,11 @@ impl WholeJob {
                 self.lose(context, from, refusal.text);
             }
             // The launcher knows what it means, and for how long processes have time.
+            JobContent::EndWanted { host } if self.launcher.is_some() => {
+                self.report(&ArbiterReport::EndWanted { host });
+            }
             JobContent::EndWanted { host } => {
-                self.launcher.send(&ArbiterReport::EndWanted { host });
+                self.end(context, ENDED_BY_USER, format!("landeck end was called on {host}"));
             }
             JobContent::Event(event) if self.phase == Phase::Running => {
                 for event in self.ends.in_order(from, event) {
@@ -261,7 +287,14 @@ impl WholeJob {
         let far = context.host(from).filter(|_| from != context.own_host());
         let name = far.map_or_else(String::new, |entry| format!("host {}: ", entry.name));
         let text = say::brief(format_args!("{name}{text}"));
-        self.launcher.send(&ArbiterReport::Said(text));
+        self.report(&ArbiterReport::Said(text));
+    }
+
+    /// Tells the launcher, if there is one.
+    fn report(&mut self, report: &ArbiterReport) {
+        if let Some(launcher) = &mut self.launcher {
+            launcher.send(report);
+        }
     }
 
     fn take_event(&mut self, context: &mut Context<'_>, host: HostNumber, event: PartEvent) {
@@ -275,7 +308,14 @@ impl WholeJob {
             _ => {}
         }
         self.note_event(context, host, &event);
-        self.launcher.send(&ArbiterReport::Event { host, event });
+        if let PartEvent::StartAsked { request, .. } = event
+            && self.launcher.is_none()
+        {
+            let answer = StartAnswer::Refused(StartRefusal::NoLauncher);
+            let command = PartCommand::AnswerStart { request, answer };
+            return context.send(host, self.spec.job, JobContent::Command(command));
+        }
+        self.report(&ArbiterReport::Event { host, event });
     }
 
     /// Whether a failure ends the whole job that no restart follows.
@@ -322,7 +362,7 @@ impl WholeJob {
         }
         match self.phase {
             Phase::Running => {
-                self.launcher.send(&ArbiterReport::CutOff(format!("The job was ended: {cause}.")));
+                self.report(&ArbiterReport::CutOff(format!("The job was ended: {cause}.")));
                 let grace = self.spec.grace;
                 self.command_all(context, &PartCommand::End { grace });
             }
@@ -351,9 +391,11 @@ impl WholeJob {
     }
 
     fn hear_launcher(&mut self, context: &mut Context<'_>) {
-        self.launcher.flush();
-        self.launcher.read();
-        while let Some(message) = self.launcher.take_next() {
+        if let Some(launcher) = &mut self.launcher {
+            launcher.flush();
+            launcher.read();
+        }
+        while let Some(message) = self.launcher.as_mut().and_then(MessageStream::take_next) {
             match message {
                 _ if self.phase != Phase::Running => {}
                 ToArbiter::Command { host: Some(host), command } => {
@@ -368,7 +410,8 @@ impl WholeJob {
     }
 
     fn watch_launcher(&mut self, context: &mut Context<'_>) {
-        let room = match self.launcher.has_unsent() {
+        let Some(launcher) = &self.launcher else { return };
+        let room = match launcher.has_unsent() {
             true => EventFlags::OUT,
             false => EventFlags::empty(),
         };
@@ -376,7 +419,7 @@ impl WholeJob {
         if wanted == self.watched {
             return;
         }
-        let descriptor = self.launcher.descriptor();
+        let descriptor = launcher.descriptor();
         let watched = match self.watched.is_empty() {
             true => context.watch(descriptor, self.tokens + LAUNCHER, wanted),
             false => context.rewatch(descriptor, self.tokens + LAUNCHER, wanted),
@@ -389,7 +432,7 @@ impl WholeJob {
     fn pass_said_on(&mut self) {
         let said = self.gathering.as_mut().map(Gathering::take_said);
         for text in said.unwrap_or_default() {
-            self.launcher.send(&ArbiterReport::Said(text));
+            self.report(&ArbiterReport::Said(text));
         }
     }
 
@@ -407,7 +450,7 @@ impl WholeJob {
         }
     }
 
-    /// Ends the job, since its launcher has gone. Returns whether it is over.
+    /// Ends the job, since its launcher has gone, or goes on with its end. Returns whether it is over.
     pub(crate) fn leave(&mut self, context: &mut Context<'_>) -> bool {
         match self.phase {
             Phase::Running => self.end(context, ENDED_WITH_LAUNCHER, LAUNCHER_GONE.to_owned()),
@@ -464,7 +507,7 @@ impl WholeJob {
             Phase::Measuring => self.prepare(context),
             Phase::Preparing => {
                 self.phase = Phase::Running;
-                self.launcher.send(&ArbiterReport::Settled(Box::new(self.spec.clone())));
+                self.report(&ArbiterReport::Settled(Box::new(self.spec.clone())));
                 self.ask_all(context, &JobContent::Start);
             }
             Phase::Connecting | Phase::Running | Phase::Refused => {}
@@ -510,7 +553,7 @@ impl WholeJob {
         }
         self.phase = Phase::Refused;
         let texts = std::mem::take(&mut self.refusals);
-        self.launcher.send(&ArbiterReport::Refused { exit_code: self.exit_code, texts });
+        self.report(&ArbiterReport::Refused { exit_code: self.exit_code, texts });
     }
 
     fn name_of(&self, host: HostNumber) -> &str {

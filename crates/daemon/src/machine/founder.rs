@@ -9,6 +9,7 @@ use landeck_launch::machine::{
     BookedHost, HostState, HostStatus, JobHost, JobStatus, MachineAnswer, MachineName,
     MachineQuestion, MachineStatus,
 };
+use landeck_launch::spec::JobSpec;
 use landeck_protocols::hosts::{
     BookedShare, Booking, BookingWish, HostLoad, HostTiming, NothingFree,
 };
@@ -20,6 +21,7 @@ use crate::admission;
 use crate::context::Context;
 use crate::facts::RELEASE;
 use crate::job_message::JobContent;
+use crate::machine::own_job::OwnJob;
 use crate::machine_message::MachineMessage;
 
 /// How long jobs have to end when the machine does. Processes have ten seconds of it.
@@ -36,6 +38,8 @@ pub(crate) struct Founder {
     /// The hosts that were drained, with the reasons. They stay so when they come back.
     drained: BTreeMap<HostNumber, String>,
     jobs: BTreeMap<JobId, JobNote>,
+    /// The machine's own job, since it was first asked for.
+    own_job: Option<OwnJob>,
     /// The hosts that were told to leave.
     leaving: BTreeSet<HostNumber>,
     /// The machine ends at this time, or when its last job is over.
@@ -68,6 +72,7 @@ impl Founder {
             times: BTreeMap::new(),
             drained: BTreeMap::new(),
             jobs: BTreeMap::new(),
+            own_job: None,
             leaving: BTreeSet::new(),
             ends_at: None,
         }
@@ -92,13 +97,17 @@ impl Founder {
             }
             MachineQuestion::End { job } => {
                 // One that is over already has ended.
-                if let Some(note) = self.jobs.get(&job) {
+                let conductor = match self.jobs.get(&job) {
+                    Some(note) => Some(note.conductor),
+                    None => self.own(job).map(|_| context.own_host()),
+                };
+                if let Some(conductor) = conductor {
                     let host = name_of(context, from);
-                    context.send(note.conductor, job, JobContent::EndWanted { host });
+                    context.send(conductor, job, JobContent::EndWanted { host });
                 }
                 MachineAnswer::Done(Ok(()))
             }
-            MachineQuestion::Find { job } => MachineAnswer::Found(self.find(&job)),
+            MachineQuestion::Find { job } => MachineAnswer::Found(self.find(context, &job)),
             MachineQuestion::Drain { host, reason } => {
                 let drained = self.host_named(context, &host).map(|host| {
                     self.drain(host, context.now(), &reason);
@@ -188,6 +197,9 @@ impl Founder {
             self.drained.remove(&host);
         }
         self.book.remove_host(host);
+        if let Some(own) = &mut self.own_job {
+            own.processes.remove(&host);
+        }
         // A job ends with its launcher, and so with its launcher's host.
         let conducted = |(job, note): (&JobId, &JobNote)| (note.conductor == host).then_some(*job);
         let over: Vec<JobId> = self.jobs.iter().filter_map(conducted).collect();
@@ -198,12 +210,32 @@ impl Founder {
     pub(crate) fn job_over(&mut self, context: &mut Context<'_>, job: JobId) {
         self.book.release(job);
         self.jobs.remove(&job);
+        self.own_job.take_if(|own| own.job == job);
         context.tell(WordContent::JobOver { job });
+    }
+
+    /// So many processes of a job are on a host that was added to it.
+    pub(crate) fn note_processes(&mut self, job: JobId, host: HostNumber, processes: u32) {
+        match self.own_job.as_mut().filter(|own| own.job == job) {
+            Some(own) => drop(own.processes.insert(host, processes)),
+            None => self.book.note_processes(job, host, processes),
+        }
+    }
+
+    /// Takes the machine's own job, once, if somebody has asked for it.
+    pub(crate) fn take_own_job(&mut self) -> Option<JobSpec> {
+        self.own_job.as_mut()?.take_spec()
+    }
+
+    /// The machine's own job, if it is this one.
+    fn own(&self, job: JobId) -> Option<&OwnJob> {
+        self.own_job.as_ref().filter(|own| own.job == job)
     }
 
     /// Whether the machine has come to its end.
     pub(crate) fn has_ended(&self, now: Duration) -> bool {
-        self.ends_at.is_some_and(|at| self.jobs.is_empty() || now >= at)
+        let is_empty = self.jobs.is_empty() && self.own_job.is_none();
+        self.ends_at.is_some_and(|at| is_empty || now >= at)
     }
 
     /// Whether another host has the name of this one: it was added again before the first one was gone.
@@ -248,8 +280,9 @@ impl Founder {
         }
         // A job whose launcher is there ends with it.
         let conducted = self.jobs.iter().filter(|(_, note)| note.conductor == host);
-        let there: BTreeSet<JobId> =
-            self.book.jobs_on(host).chain(conducted.map(|(job, _)| *job)).collect();
+        let own = self.own_job.iter().filter(|own| own.processes_on(host) > 0);
+        let conducted = conducted.map(|(job, _)| *job).chain(own.map(|own| own.job));
+        let there: BTreeSet<JobId> = self.book.jobs_busy_on(host).chain(conducted).collect();
         if there.is_empty() {
             self.leaving.insert(host);
             context.send_machine(host, MachineMessage::Leave);
@@ -285,14 +318,26 @@ impl Founder {
         Ok(shares.into_iter().map(booked).collect())
     }
 
-    /// The job that is called so, or whose identity begins so, and its conductor.
-    fn find(&self, reference: &str) -> Result<Option<(JobId, HostNumber)>, String> {
+    /// The job that is called so, or whose identity begins so, and its conductor. The machine's own job has the name of the
+    /// machine, or none: it begins when it is first asked for.
+    fn find(
+        &mut self,
+        context: &Context<'_>,
+        reference: &str,
+    ) -> Result<Option<(JobId, HostNumber)>, String> {
+        if reference.is_empty() {
+            return self.find_own(context).map(Some);
+        }
         let is_meant = |(job, note): &(&JobId, &JobNote)| {
             note.name == reference || job.to_string().starts_with(reference)
         };
         let found: Vec<_> = self.jobs.iter().filter(is_meant).collect();
         match found.as_slice() {
-            [] => Ok(None),
+            [] if reference == self.name.to_string() => self.find_own(context).map(Some),
+            [] => {
+                let own = self.own_job.as_ref().map(|own| (own.job, context.own_host()));
+                Ok(own.filter(|(job, _)| job.to_string().starts_with(reference)))
+            }
             [(job, note)] => Ok(Some((**job, note.conductor))),
             several => {
                 let names = several.iter().map(|(job, note)| format!("{} ({job})", note.name));
@@ -300,6 +345,18 @@ impl Founder {
                 Err(format!("{} has {}: name it by its identity", self.name, names.join(", ")))
             }
         }
+    }
+
+    fn find_own(&mut self, context: &Context<'_>) -> Result<(JobId, HostNumber), String> {
+        if self.ends_at.is_some() {
+            return Err(format!("{} is being stopped", self.name));
+        }
+        let begun = match self.own_job.take() {
+            Some(own) => Ok(own),
+            None => OwnJob::new(&self.name, context.now()),
+        };
+        let own = begun.map_err(|error| format!("its own job cannot begin: {error}"))?;
+        Ok((self.own_job.insert(own).job, context.own_host()))
     }
 
     /// Lets a job that runs come to one more host, where it gets no core for itself.
@@ -312,8 +369,13 @@ impl Founder {
         if self.ends_at.is_some() {
             return Err(format!("{} is being stopped", self.name));
         }
-        let is_coming = |note: &HostNote| note.state == HostState::Joining;
-        let is_coming = self.hosts.get(&host).is_some_and(is_coming);
+        let state = self.hosts.get(&host).map(|note| note.state);
+        let is_coming = state == Some(HostState::Joining);
+        if self.own(job).is_some() {
+            let is_open = is_coming || state == Some(HostState::Up);
+            let refused = || format!("{} takes no further jobs", name_of(context, host));
+            return is_open.then_some(()).ok_or_else(refused);
+        }
         self.book.add_share(job, host, is_coming).map_err(|refused| {
             match refused.taken.is_empty() {
                 true => format!("{} takes no further jobs", name_of(context, host)),
@@ -341,11 +403,13 @@ impl Founder {
     }
 
     fn stop(&mut self, context: &mut Context<'_>, ends_jobs: bool) -> Result<(), Vec<JobStatus>> {
-        if !ends_jobs && !self.jobs.is_empty() {
+        let is_in_use = self.own_job.as_ref().is_some_and(OwnJob::has_processes);
+        if !ends_jobs && (!self.jobs.is_empty() || is_in_use) {
             return Err(self.job_statuses(context));
         }
         self.ends_at = Some(context.now() + JOBS_END_TIME);
-        for &job in self.jobs.keys() {
+        let own = self.own_job.as_ref().map(|own| own.job);
+        for job in self.jobs.keys().copied().chain(own) {
             let cause = format!("{} was stopped", self.name);
             context.order_end(job, cause);
         }
@@ -376,7 +440,8 @@ impl Founder {
 
     fn processes_on(&self, host: HostNumber) -> u32 {
         let shares = self.book.jobs().flat_map(|(_, shares)| shares);
-        shares.filter(|share| share.host == host).map(|share| share.processes).sum()
+        let booked: u32 = shares.filter(|it| it.host == host).map(|it| it.processes).sum();
+        booked + self.own_job.as_ref().map_or(0, |own| own.processes_on(host))
     }
 
     fn job_statuses(&self, context: &Context<'_>) -> Vec<JobStatus> {
@@ -389,9 +454,19 @@ impl Founder {
             };
             let mut hosts: Vec<JobHost> = shares.iter().map(host).collect();
             hosts.sort_by_key(|host| host.number);
-            let age = context.now().saturating_sub(note.began);
-            let age_ms = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
+            let age_ms = millis_since(context, note.began);
             jobs.push(JobStatus { job, name: note.name.clone(), hosts, age_ms });
+        }
+        // Nobody needs to know of it while nobody is in it.
+        if let Some(own) = self.own_job.as_ref().filter(|own| own.has_processes()) {
+            let there = own.processes.iter().filter(|(_, processes)| **processes > 0);
+            let host = |(&number, &processes): (&HostNumber, &u32)| JobHost {
+                number,
+                name: name_of(context, number),
+                processes,
+            };
+            let (hosts, age_ms) = (there.map(host).collect(), millis_since(context, own.began));
+            jobs.push(JobStatus { job: own.job, name: self.name.to_string(), hosts, age_ms });
         }
         jobs.sort_by_key(|job| std::cmp::Reverse(job.age_ms));
         jobs
@@ -413,6 +488,10 @@ impl HostNote {
         let end = left.map_or_else(String::new, |left| format!(", gone in {}", duration(left)));
         self.why_at(now) + &end
     }
+}
+
+fn millis_since(context: &Context<'_>, began: Duration) -> u64 {
+    u64::try_from(context.now().saturating_sub(began).as_millis()).unwrap_or(u64::MAX)
 }
 
 fn name_of(context: &Context<'_>, host: HostNumber) -> String {

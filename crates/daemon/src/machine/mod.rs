@@ -6,6 +6,7 @@ pub(crate) mod keeper;
 mod listening;
 mod load;
 mod logout;
+mod own_job;
 pub(crate) mod returning;
 pub(crate) mod standing;
 pub(crate) mod ticket;

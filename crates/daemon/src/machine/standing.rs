@@ -8,6 +8,7 @@ use ipnet::IpNet;
 use landeck_host::{detached, say};
 use landeck_launch::hosts_options::PortRange;
 use landeck_launch::machine::{MachineAnswer, MachineName, MachineQuestion};
+use landeck_launch::spec::JobSpec;
 use landeck_protocols::door::PartAnswer;
 use landeck_wire::word::{Word, WordContent};
 use landeck_wire::{HostNumber, JobId, SegmentId};
@@ -169,6 +170,9 @@ impl Standing {
             (MachineMessage::HostGivenUp { job, host }, Some(founder)) => {
                 founder.take_host_from(job, host);
             }
+            (MachineMessage::Processes { job, host, processes }, Some(founder)) => {
+                founder.note_processes(job, host, processes);
+            }
             (MachineMessage::Load(load), Some(founder)) => founder.note_load(from, load),
             (MachineMessage::Links { host, found }, Some(_)) => {
                 context.known_links().add(host, &found);
@@ -287,6 +291,11 @@ impl Standing {
     /// Lets those join whose job has a part here by now. `segment_of` knows the segments of such parts.
     pub(crate) fn let_guests_in(&mut self, segment_of: impl Fn(JobId) -> Option<SegmentId>) {
         self.visitors.answer_present(segment_of);
+    }
+
+    /// Takes the machine's own job, if somebody has asked for it first.
+    pub(crate) fn take_own_job(&mut self) -> Option<JobSpec> {
+        self.founder.as_mut()?.take_own_job()
     }
 
     /// A job does not come to this host, for this reason.

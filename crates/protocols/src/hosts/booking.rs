@@ -48,7 +48,7 @@ pub struct BookingWish {
 pub struct BookedShare {
     /// The host.
     pub host: HostNumber,
-    /// The processes there, at least one.
+    /// The processes there: at least one, unless the host was added while the job ran.
     pub processes: u32,
     /// The cores that the job has there: one for each process, or fewer if the host is oversubscribed.
     pub cores: Vec<u16>,
@@ -132,6 +132,12 @@ impl Booking {
         self.jobs.iter().filter(move |(_, job)| is_there(job)).map(|(id, _)| *id)
     }
 
+    /// The jobs that have processes on a host.
+    pub fn jobs_busy_on(&self, host: HostNumber) -> impl Iterator<Item = JobId> {
+        let is_busy = move |share: &BookedShare| share.host == host && share.processes > 0;
+        self.jobs.iter().filter(move |(_, job)| job.shares.iter().any(is_busy)).map(|(id, _)| *id)
+    }
+
     /// The jobs with their shares.
     pub fn jobs(&self) -> impl Iterator<Item = (JobId, &[BookedShare])> {
         self.jobs.iter().map(|(id, job)| (*id, &job.shares[..]))
@@ -198,6 +204,12 @@ impl Booking {
         let share = BookedShare { host, processes: 0, cores: Vec::new() };
         self.jobs.entry(job).and_modify(|booked| booked.shares.push(share));
         Ok(())
+    }
+
+    /// Notes how many processes of a job are on a host that was added to it.
+    pub fn note_processes(&mut self, job: JobId, host: HostNumber, processes: u32) {
+        let shares = self.jobs.get_mut(&job).into_iter().flat_map(|job| &mut job.shares);
+        shares.filter(|share| share.host == host).for_each(|share| share.processes = processes);
     }
 
     /// Takes a host from a job again that has no process there.

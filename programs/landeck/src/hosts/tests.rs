@@ -1,5 +1,7 @@
 //! Tests of the options for several hosts.
 
+use landeck_joining::machines::MachineChoiceError;
+
 use super::*;
 use crate::cli::{self, Command, Usage};
 use std::ffi::OsString;
@@ -17,7 +19,7 @@ fn settled_in(line: &str, variables: &[(&str, &str)]) -> Result<Launch, String> 
     };
     let machine = |name: Option<&str>| match name {
         Some(name) => Ok(name.parse()?),
-        None => Err(MachineError::None),
+        None => Err(MachineChoiceError::None.into()),
     };
     let own = "node1.site".to_owned();
     let around = Surroundings { own, variable: &variable, machine: &machine };

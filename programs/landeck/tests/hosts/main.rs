@@ -16,6 +16,7 @@ mod members;
 mod networks;
 mod options;
 mod output;
+mod own_job;
 mod refusals;
 mod resuming;
 mod session;

@@ -96,7 +96,7 @@ impl WholeJob {
         }
         let entry = context.hosts().find(|entry| entry.host == number);
         let entry = entry.ok_or("it is no host of the machine, or is lost")?;
-        if self.spec.processes() == self.spec.ranks_on(0).len() as u32 {
+        if self.spec.first_hosts() == 1 {
             return Err("it began on one host, and stays there".to_owned());
         }
         if !self.spec.has_room_for(number) {
@@ -219,7 +219,7 @@ impl WholeJob {
         }
         self.added.adding.take_if(|adding| adding.host.number == host);
         self.added.wanted.retain(|wanted| *wanted != host);
-        self.launcher.send(&ArbiterReport::HostAdded { host, outcome });
+        self.report(&ArbiterReport::HostAdded { host, outcome });
     }
 
     /// Gives up a host that was to be added, for this reason, or no longer waits for another one.
@@ -249,6 +249,11 @@ impl WholeJob {
     /// Whether the loss of a host is that of a process: one of those that the job began with, or that were started there.
     pub(super) fn has_processes_on(&self, host: HostNumber) -> bool {
         self.added.processes.get(&host).is_none_or(|processes| *processes > 0)
+    }
+
+    /// The processes that were started on a host that was added and have not ended.
+    pub(super) fn started_on(&self, host: HostNumber) -> u32 {
+        self.added.processes.get(&host).copied().unwrap_or(0)
     }
 
     /// Whether a host was added.
@@ -290,7 +295,9 @@ impl WholeJob {
     /// Has the added hosts end with their last processes, once the parts that the job began with are over.
     pub(super) fn release_added(&mut self, context: &mut Context<'_>) {
         let is_alone = !self.awaited.is_empty() && self.awaited.iter().all(|&it| self.is_added(it));
-        if self.phase == Phase::Running && is_alone && !self.added.is_released {
+        // The machine's own job stays, also while nobody is in it.
+        let may_end = self.phase == Phase::Running && self.launcher.is_some();
+        if may_end && is_alone && !self.added.is_released {
             self.added.is_released = true;
             self.command_all(context, &PartCommand::Release);
         }
