@@ -136,7 +136,18 @@ impl Replica {
             Err(ObjectError::Unknown { .. }) if shared.segment.plan().spans_hosts() => {
                 Self::find_elsewhere(shared, server_handle, name)?
             }
-            memory => Self::open_and_serve(shared, server_handle, name, memory?)?,
+            memory => {
+                let memory = memory?;
+                let maker = memory.0.owner;
+                let here = Self::open_and_serve(shared, server_handle, name, memory)?;
+                match here.has_its_name(name, maker)? {
+                    true => here,
+                    false => {
+                        here.retire();
+                        Self::find_elsewhere(shared, server_handle, name)?
+                    }
+                }
+            }
         };
         match replica.with(|local| Ok(local.state.phase()))? {
             Phase::Ended => {

@@ -63,6 +63,35 @@ impl Replica {
         }
     }
 
+    /// Waits until a group of this host has its name on all hosts, or takes it in place of the group's maker, which has died.
+    /// False: a group of another host has the name, and this one has ended.
+    pub(crate) fn has_its_name(&self, name: &Name, maker: ProcessId) -> Result<bool> {
+        let (slot, incarnation) = (maker.slot.0, maker.incarnation.0);
+        let is_named_by_another = self.options.first_server().is_some_and(|first| first != slot);
+        if !self.serves_other_hosts() || is_named_by_another {
+            return Ok(true);
+        }
+        let settled = self.wait(
+            TimeLimit::Unlimited,
+            |_| Some(slot),
+            |local| {
+                let state = &local.state;
+                let is_over = state.phase() == Phase::Ended;
+                let is_alone = || self.how_it_left(slot, incarnation).map(|_| None);
+                Ok((state.epochs() > 0)
+                    .then_some(Some(true))
+                    .or(is_over.then_some(Some(false)))
+                    .or_else(is_alone))
+            },
+        )?;
+        match settled.map_or_else(|| self.serve_other_hosts(name).map(|()| true), Ok) {
+            Err(ServiceError::Object(
+                ObjectError::Taken { .. } | ObjectError::TakenElsewhere { .. },
+            )) => Ok(false),
+            settled => settled,
+        }
+    }
+
     /// Checks that no group of another host has a name.
     pub(crate) fn check_free_elsewhere(
         shared: &Arc<Shared>,

@@ -44,7 +44,11 @@ impl Server<'_> {
         loop {
             match job_names::publish(segment, process, kind, name, words) {
                 // The server of a group of this host that has ended, or lost its seat, gives it back.
-                Err(ObjectError::Taken { .. }) if now_ns() < until => self.pause()?,
+                Err(ObjectError::Taken { .. })
+                    if now_ns() < until && !self.is_taken_elsewhere(name) =>
+                {
+                    self.pause()?;
+                }
                 Ok(named) => return Ok(Some(named.number)),
                 Err(error) => {
                     self.shared.engine.enter()?.endpoint.close_mailbox(context);
@@ -52,6 +56,13 @@ impl Server<'_> {
                 }
             }
         }
+    }
+
+    /// Whether a group of another host has a name.
+    fn is_taken_elsewhere(&self, name: &Name) -> bool {
+        let segment = &self.shared.segment;
+        let found = job_names::find(segment, self.shared.process(), ObjectKind::Group, name);
+        found.is_ok_and(|found| found.owner.segment.0 != segment.plan().host)
     }
 
     fn pause(&self) -> Result<()> {

@@ -415,6 +415,32 @@ fn enduring(test: &str, body: impl FnOnce(Job)) {
 }
 
 #[test]
+fn of_groups_that_are_made_at_the_same_time_on_both_hosts_one_has_the_name() {
+    on_hosts(
+        "named_groups::of_groups_that_are_made_at_the_same_time_on_both_hosts_one_has_the_name",
+        |job| {
+            let world = job.world();
+            for round in 0..30 {
+                let name = format!("contested {round}");
+                let make =
+                    |_| job.create_group(&name, GroupOptions::default().minimum(RANKS as u32));
+                world.barrier().unwrap();
+                let group = job.open_group(&name).or_else(make);
+                let group = group.or_else(|_| job.open_group(&name)).unwrap();
+                let mut inbox = job.create_mailbox().unwrap();
+                let mut member = group.join(&mut inbox).unwrap();
+                member.sync().unwrap();
+                assert_eq!(group.view().unwrap().members.len(), RANKS);
+                world.barrier().unwrap();
+                member.leave().unwrap();
+            }
+            // The servers stay until all have left.
+            world.barrier().unwrap();
+        },
+    );
+}
+
+#[test]
 fn a_death_between_two_operations_is_told_by_the_next_one() {
     enduring("named_groups::a_death_between_two_operations_is_told_by_the_next_one", |job| {
         let rank = job.world().rank();

@@ -99,3 +99,167 @@ fn processes_from_shells_meet_in_the_own_job_of_their_machine() {
     run(&mut cluster.landeck(&["vm", "remove", "n3"])).assert(0, &[]);
     run(&mut cluster.landeck(&["vm", "stop"])).assert(0, &[]);
 }
+
+/// Joins, says so, and does operations until the job is ended. It says how many members there are, whenever that changes.
+fn endure(role: &str) {
+    let job = Job::join_machine(Options::default()).unwrap();
+    let group = job.open_group("town");
+    let group = group.or_else(|_| job.create_group("town", GroupOptions::default())).unwrap();
+    let mut inbox = job.create_mailbox().unwrap();
+    let mut member = group.join(&mut inbox).unwrap();
+    println!("{} {role} is there", std::process::id());
+    let mut before = 0;
+    loop {
+        let done = member.advance().and_then(|_| member.world()?.all_reduce(1u64, Sum));
+        match done {
+            Ok(count) if count == before => {}
+            Ok(count) => {
+                println!("{role} is one of {count};");
+                before = count;
+            }
+            Err(landeck::Error { kind: landeck::ErrorKind::PeerFailed { .. }, .. }) => {}
+            Err(error) => return println!("{role} ends: {error}"),
+        }
+    }
+}
+
+#[test]
+fn the_own_job_survives_its_processes_and_hosts_and_ends_when_somebody_wants() {
+    const TEST: &str =
+        "own_job::the_own_job_survives_its_processes_and_hosts_and_ends_when_somebody_wants";
+    match role().as_deref() {
+        Some("aborter") => {
+            let job = Job::join_machine(Options::default()).unwrap();
+            job.abort(3, "on purpose");
+        }
+        Some("waiter") => {
+            let job = Job::join_machine(Options::default()).unwrap();
+            println!("{} waiter is there", std::process::id());
+            return println!(
+                "waiter ends: {}",
+                job.create_mailbox().unwrap().retrieve().unwrap_err()
+            );
+        }
+        Some("nobody") => {
+            return println!("refused: {}", Job::join_machine(Options::default()).err().unwrap());
+        }
+        Some(role) => return endure(role),
+        None => {}
+    }
+    let test = "the_own_job_survives_its_processes_and_hosts_and_ends_when_somebody_wants";
+    let Some(cluster) = lab(test, 3, &["n2", "n3"]) else { return };
+    let begun = |host: usize, role: &str| {
+        let process = start(&mut shell(&cluster, host, TEST, role));
+        process.out.wait_for("it is there", |text| text.contains(&format!("{role} is there")));
+        process
+    };
+    let sees = |process: &Running, count: u32, times: usize| {
+        let word = format!(" is one of {count};");
+        process.out.wait_for(&word, |text| text.matches(&word).count() == times);
+    };
+    let job_of = |host: usize| cluster.status_on(host)["jobs"][0]["job"].clone();
+    // The group's log is on the host of its creator, so that one stays.
+    let one = begun(0, "one");
+    let two = begun(1, "two");
+    let three = begun(2, "three");
+    sees(&one, 3, 1);
+    let said = two.out.text();
+    let pid = said.split(" two is there").next().and_then(|text| text.split(' ').next_back());
+    cluster.signal_pid(1, pid.unwrap().parse().unwrap(), "KILL");
+    sees(&one, 2, 2);
+    let second = begun(1, "second");
+    sees(&second, 3, 1);
+    let first_job = job_of(1);
+    // A host goes with all of its processes, and comes back with its daemon.
+    cluster.signal_pid(2, cluster.daemon(2), "KILL");
+    sees(&one, 2, 3);
+    sees(&second, 2, 1);
+    drop(three.end());
+    wait_until("n3 is back", || {
+        let status = cluster.status_on(0);
+        let mut hosts = status["hosts"].as_array().unwrap().iter();
+        hosts.any(|host| host["name"] == "n3" && host["why"].as_str().unwrap().contains("time 2"))
+    });
+    let third = begun(2, "third");
+    sees(&third, 3, 1);
+    assert_eq!(job_of(2), first_job);
+    run(&mut cluster.landeck_on(1, &["end", "lab"])).assert(0, &[]);
+    for process in [one, second, third] {
+        let ended = process.end();
+        assert!(ended.assert(0, &[]).out.contains(" ends: "), "{}", ended.out);
+    }
+    // The next one begins with the next process.
+    let waiter = begun(1, "waiter");
+    assert_ne!(job_of(0), first_job);
+    run(&mut shell(&cluster, 2, TEST, "aborter")).assert(3, &[]);
+    assert!(
+        waiter.end().assert(0, &[]).out.contains("waiter ends: retrieve: the job is being ended")
+    );
+    run(&mut cluster.landeck(&["vm", "drain", "n3"])).assert(0, &[]);
+    let refused = run(&mut shell(&cluster, 2, TEST, "nobody")).out;
+    assert!(refused.contains("refused: join_machine: "), "{refused}");
+    assert!(refused.contains("n3 takes no further jobs"), "{refused}");
+    cluster.stop_lab();
+    let refused = run(&mut shell(&cluster, 1, TEST, "nobody")).out;
+    assert!(refused.contains("no machine of this user is on this host"), "{refused}");
+}
+
+/// A rank of a job that is in the own job of its machine as well: it tells of its job there, and hears of the other one.
+fn meet_the_other_job(name: &str) {
+    let own = Job::join().unwrap();
+    assert_eq!(own.world().size(), 2);
+    let machine = Job::join_machine(Options::default()).unwrap();
+    let group = machine.open_group("jobs");
+    let options = GroupOptions::default().minimum(4);
+    let group = group.or_else(|_| machine.create_group("jobs", options));
+    // Another process was faster.
+    let group = group.or_else(|_| machine.open_group("jobs")).unwrap();
+    let mut inbox = machine.create_mailbox().unwrap();
+    let member = group.join(&mut inbox).unwrap();
+    let rank = own.world().rank() as u64;
+    member.broadcast(landeck::Message::new().pack_text(name).pack(&[rank])).unwrap();
+    let mut heard = Vec::new();
+    for _ in 0..4 {
+        let mut message = inbox.retrieve_within(LONG).unwrap();
+        heard.push(format!(
+            "{}{}",
+            message.unpack_text().unwrap(),
+            message.unpack_value::<u64>().unwrap()
+        ));
+    }
+    let sum = own.world().all_reduce(1u64, Sum).unwrap();
+    println!("{name}{rank} of {sum} heard {}", heard.join(" "));
+    member.leave().unwrap();
+    machine.leave().unwrap();
+    own.leave().unwrap();
+}
+
+#[test]
+fn processes_of_several_jobs_meet_in_the_own_job_of_their_machine() {
+    const TEST: &str = "own_job::processes_of_several_jobs_meet_in_the_own_job_of_their_machine";
+    if let Some(role) = role() {
+        return meet_the_other_job(&role);
+    }
+    let test = "processes_of_several_jobs_meet_in_the_own_job_of_their_machine";
+    let Some(cluster) = lab(test, 2, &["n2"]) else { return };
+    let program = std::env::current_exe().unwrap();
+    let job = |host: usize, name: &str| {
+        let first = ["run", "--name", name, "-n", "2", "--map-by", "node"];
+        let last = [program.to_str().unwrap(), TEST, "--exact", "--nocapture", "--test-threads=1"];
+        start(cluster.landeck_on(host, &[&first[..], &last[..]].concat()).env(ROLE, name))
+    };
+    let jobs = [job(0, "a"), job(1, "b")];
+    let outs = jobs.map(|job| job.end().assert(0, &[]).out.clone());
+    // All of them hear the same in the same order.
+    let heard: Vec<&str> = outs
+        .iter()
+        .flat_map(|out| out.lines())
+        .filter_map(|line| line.split(" of 2 heard ").nth(1))
+        .collect();
+    assert_eq!(heard.len(), 4, "{outs:?}");
+    assert!(heard.iter().all(|one| *one == heard[0]), "{outs:?}");
+    let mut names: Vec<&str> = heard[0].split(' ').collect();
+    names.sort_unstable();
+    assert_eq!(names, ["a0", "a1", "b0", "b1"]);
+    cluster.stop_lab();
+}
