@@ -100,15 +100,19 @@ impl EndArguments {
     }
 
     fn end_all(&self) -> Result<ExitCode, EndError> {
-        let found = match &self.machine {
-            Some(name) => seeing::jobs_of(machine_call::find(Some(name))?)?,
-            None => seeing::jobs(),
+        let (found, mut silence) = match &self.machine {
+            Some(name) => (seeing::jobs_of(machine_call::find(Some(name))?)?, None),
+            None => seeing::jobs_and_silence(),
         };
         let mut endings: Vec<Ending> = Vec::new();
         for reference in &self.jobs {
             let job = &found[seeing::choose(&found, Some(reference))?];
             if endings.iter().all(|known| known.id != job.id()) {
-                endings.push(Ending::of(job)?);
+                // The machine that did not answer may be that of the job.
+                endings.push(Ending::of(job).map_err(|error| match (error, silence.take()) {
+                    (EndError::NoLauncher { .. }, Some(silence)) => silence.into(),
+                    (error, _) => error,
+                })?);
             }
         }
         // None is ended before all were found.

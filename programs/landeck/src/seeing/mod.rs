@@ -103,12 +103,24 @@ fn onlookers() -> Vec<Onlooker> {
 /// All jobs on this host, those of machines that this host is in, and those whose launchers are here. A machine that does
 /// not answer has none.
 pub(crate) fn jobs() -> Vec<FoundJob> {
+    jobs_and_silence().0
+}
+
+/// The jobs that [`jobs`] finds, and why a machine did not answer, if one did not.
+pub(crate) fn jobs_and_silence() -> (Vec<FoundJob>, Option<MachineError>) {
     let here = |job| FoundJob { sight: JobSight::Here(Box::new(job)), machine: None };
     let mut all: Vec<FoundJob> = observe::jobs().into_iter().map(here).collect();
-    for job in machine_call::all().into_iter().flat_map(|name| jobs_of(name).unwrap_or_default()) {
-        match all.iter_mut().find(|known| known.id() == job.id()) {
-            Some(known) => known.machine = job.machine,
-            None => all.push(job),
+    let mut silence = None;
+    for name in machine_call::all() {
+        let its = jobs_of(name).unwrap_or_else(|error| {
+            silence = Some(error);
+            Vec::new()
+        });
+        for job in its {
+            match all.iter_mut().find(|known| known.id() == job.id()) {
+                Some(known) => known.machine = job.machine,
+                None => all.push(job),
+            }
         }
     }
     for (job, name) in Address::launched_jobs() {
@@ -116,7 +128,7 @@ pub(crate) fn jobs() -> Vec<FoundJob> {
             all.push(FoundJob { sight: JobSight::Launched(job, name), machine: None });
         }
     }
-    all
+    (all, silence)
 }
 
 /// The jobs of a machine.

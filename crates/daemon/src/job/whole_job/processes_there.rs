@@ -40,7 +40,12 @@ impl WholeJob {
             return;
         }
         let job = self.spec.job;
-        for host in self.spec.hosts.iter().skip(self.spec.first_hosts()) {
+        let added = self.spec.hosts.iter().enumerate().skip(self.spec.first_hosts());
+        for (place, host) in added {
+            // One that was lost may have been added again.
+            if self.spec.place_of(host.number) != Some(place) {
+                continue;
+            }
             let there = self.processes_there.present.get(&host.segment).map_or(0, BTreeSet::len);
             let started = self.started_on(host.number);
             let processes = started.max(u32::try_from(there).unwrap_or(u32::MAX));
