@@ -60,7 +60,11 @@ enum Command {
     /// Run a command on a cluster of network namespaces, which ends with it.
     Hosts(hosts::Options),
     /// Break the protocols of several hosts, one line at a time, and see that a test notices each.
-    Mutants,
+    Mutants {
+        /// A part of the name of the files whose lines are broken; all files if not given.
+        #[arg(default_value = "")]
+        of: String,
+    },
     /// Run mpi4py's own tests on our MPI: a suite of `test --soak` by itself.
     Mpi4py {
         /// How many processes, one run for each; 1 2 3 5 if not given.
@@ -96,7 +100,7 @@ fn main() -> ExitCode {
         Command::Mpi => mpi::run(root()),
         Command::Deck => deck::run(root()),
         Command::Hosts(options) => return hosts::run(&options),
-        Command::Mutants => mutants::run(root()),
+        Command::Mutants { of } => mutants::run(root(), &of),
         Command::Mpi4py { processes } => client("mpi4py", processes),
         Command::Rsmpi { processes } => client("rsmpi", processes),
         Command::Distribution { programs } => client("distribution", programs),

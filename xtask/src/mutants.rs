@@ -32,6 +32,7 @@ const ARBITER: &str = "crates/protocols/src/hosts/arbiter.rs";
 const FOLLOWER: &str = "crates/protocols/src/hosts/follower.rs";
 const NAMES: &str = "crates/protocols/src/hosts/names.rs";
 const BOOKING: &str = "crates/protocols/src/hosts/booking.rs";
+const GROWTH: &str = "crates/protocols/src/hosts/growth.rs";
 const DIALLING: &str = "crates/protocols/src/hosts/dialling.rs";
 const PAIR: &str = "crates/channel/src/pair.rs";
 const RELAY_REQUESTS: &str = "crates/channel/src/relay_requests.rs";
@@ -115,6 +116,111 @@ const MUTANTS: &[Mutant] = &[
         line: "false => !others.any(|job| self.jobs[&job].is_exclusive),",
         changed: "false => true,",
         test: "protocols units: hosts::booking::tests::the_book_is_right",
+    },
+    Mutant {
+        breaks: "a guest comes when all hosts know its places (answers about an earlier host)",
+        file: GROWTH,
+        line: "            && host.segment == segment\n            && awaited",
+        changed: "            && awaited",
+        test: "growth::",
+    },
+    Mutant {
+        breaks: "an added host knows the guests that came before",
+        file: GROWTH,
+        line: "guests.extend(its);",
+        changed: "*guests = its;",
+        test: "growth::",
+    },
+    Mutant {
+        breaks: "places are the same on all hosts (one that is lost on its way)",
+        file: GROWTH,
+        line: "self.outputs.push_back(GrowthOutput::Place(host));",
+        changed: "let _ = host;",
+        test: "growth::",
+    },
+    Mutant {
+        breaks: "each wish has its answer (another host is lost)",
+        file: GROWTH,
+        line: "            self.answer(host, Err(why.to_owned()));\n        }\n        self.await_no_longer(host);",
+        changed: "            self.answer(host, Err(why.to_owned()));\n        }",
+        test: "growth::",
+    },
+    Mutant {
+        breaks: "each wish has its answer (the part of another host is over)",
+        file: GROWTH,
+        line: "            self.go_on();\n        }\n        self.await_no_longer(host);",
+        changed: "            self.go_on();\n        }",
+        test: "growth::",
+    },
+    Mutant {
+        breaks: "each wish has its answer (the sight of a lost host is old)",
+        file: GROWTH,
+        line: "} else if self.wanted.contains(&host) || self.ending.remove(&host) {",
+        changed: "} else if self.ending.remove(&host) {",
+        test: "growth::",
+    },
+    Mutant {
+        breaks: "each wish has its answer (a part that is ending)",
+        file: GROWTH,
+        line: "        if self.ending.remove(&host) {\n            self.wanted.push_back(host);",
+        changed: "        if self.ending.remove(&host) {",
+        test: "growth::",
+    },
+    Mutant {
+        breaks: "no wish has two answers",
+        file: GROWTH,
+        line: "self.wanted.retain(|wanted| *wanted != host);\n        self.answer(host, outcome);",
+        changed: "self.answer(host, outcome);",
+        test: "growth::",
+    },
+    Mutant {
+        breaks: "nobody waits for ever to join",
+        file: GROWTH,
+        line: "            && is_waited_for",
+        changed: "            && !is_waited_for",
+        test: "growth::",
+    },
+    Mutant {
+        breaks: "a host that is given up has no part",
+        file: GROWTH,
+        line: "self.outputs.push_back(GrowthOutput::Dismiss(host));",
+        changed: "let _ = host;",
+        test: "growth::",
+    },
+    Mutant {
+        breaks: "the book has what was added (the founder is not told)",
+        file: GROWTH,
+        line: "self.outputs.push_back(GrowthOutput::GiveUp(host));",
+        changed: "let _ = host;",
+        test: "growth::",
+    },
+    Mutant {
+        breaks: "each host that comes was allowed (a late answer of the founder)",
+        file: GROWTH,
+        line: "Step::Allowing(asked) if asked == host)",
+        changed: "Step::Allowing(asked) if asked.number == host.number)",
+        test: "growth::",
+    },
+    Mutant {
+        breaks: "no host comes behind the end",
+        file: GROWTH,
+        line: "        self.is_released = true;\n        self.close();",
+        changed: "        self.is_released = true;",
+        test: "growth::",
+    },
+    Mutant {
+        breaks: "each answer is right",
+        file: GROWTH,
+        line: "Err(why) => self.finish(host, Err(why)),",
+        changed: "Err(_) => self.finish(host, Ok(())),",
+        test: "growth::",
+    },
+    Mutant {
+        breaks: "added hosts that are alone end",
+        file: GROWTH,
+        line: "        self.close();\n        true",
+        changed: "        self.close();\n        false",
+        test: "growth::",
     },
     Mutant {
         breaks: "a host is driven once in a started operation",
@@ -534,11 +640,12 @@ const MUTANTS: &[Mutant] = &[
 /// The repetitions of a test that has not failed: its seeds are others each time.
 const REPETITIONS: usize = 3;
 
-/// Tries all mutants; true if each is caught.
-pub(crate) fn run(root: &Path) -> Result<bool, Problem> {
+/// Tries the mutants of the files with this in their names; true if each is caught.
+pub(crate) fn run(root: &Path, of: &str) -> Result<bool, Problem> {
+    let mutants: Vec<&Mutant> = MUTANTS.iter().filter(|mutant| mutant.file.contains(of)).collect();
     let copy = Copy::make(root)?;
     let units = |test: &'static str| test.find(UNITS).map_or("", |at| &test[..at + UNITS.len()]);
-    for tests in MUTANTS.iter().map(|mutant| units(mutant.test)).collect::<BTreeSet<_>>() {
+    for tests in mutants.iter().map(|mutant| units(mutant.test)).collect::<BTreeSet<_>>() {
         if !copy.passes(tests)? {
             say!("test mutants/none ... FAILED");
             say!("the tests fail without a mutant: repair them first");
@@ -546,7 +653,7 @@ pub(crate) fn run(root: &Path) -> Result<bool, Problem> {
         }
     }
     let mut survivors = 0;
-    for mutant in MUTANTS {
+    for mutant in &mutants {
         let caught = copy.with(mutant, |copy| {
             for _ in 0..REPETITIONS {
                 if !copy.passes(mutant.test)? {
@@ -561,7 +668,7 @@ pub(crate) fn run(root: &Path) -> Result<bool, Problem> {
             say!("SURVIVED: {} ({}, test {})", mutant.line.trim(), mutant.file, mutant.test);
         }
     }
-    say!("{} passed, {survivors} failed", MUTANTS.len() - survivors);
+    say!("{} passed, {survivors} failed", mutants.len() - survivors);
     Ok(survivors == 0)
 }
 

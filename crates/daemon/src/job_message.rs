@@ -3,7 +3,7 @@
 use landeck_launch::messages::{PartCommand, PartEvent, PartRefusal};
 use landeck_launch::spec::{HostLink, HostSpec, JobSpec};
 use landeck_protocols::hosts::LinkSight;
-use landeck_wire::{ControlMessage, HostNumber, JobId, ProcessId};
+use landeck_wire::{ControlMessage, HostNumber, JobId, ProcessId, SegmentId};
 use serde::{Deserialize, Serialize};
 
 use crate::figures::OwnFigures;
@@ -52,6 +52,8 @@ pub(crate) enum JobContent {
     AddHost(HostSpec),
     /// The answer.
     HostAdded {
+        /// The segment of the host that is added.
+        segment: SegmentId,
         /// The processes that this host has in slots for guests, each with whether it is a guest.
         guests: Vec<(ProcessId, bool)>,
     },

@@ -1,7 +1,7 @@
 //! The messages between a daemon and the founder's about their machine, if it is one that stays.
 
 use landeck_launch::machine::{MachineAnswer, MachineQuestion};
-use landeck_protocols::hosts::{HostLoad, LinkSight};
+use landeck_protocols::hosts::{HostLoad, LinkSight, NewHost};
 use landeck_wire::{HostNumber, JobId};
 use serde::{Deserialize, Serialize};
 
@@ -29,14 +29,14 @@ pub(crate) enum MachineMessage {
         /// The job.
         job: JobId,
         /// The host.
-        host: HostNumber,
+        host: NewHost,
     },
     /// The founder's answer; else the reason why not.
     HostAllowed {
         /// The job.
         job: JobId,
         /// The host.
-        host: HostNumber,
+        host: NewHost,
         /// Whether it may be added.
         outcome: Result<(), String>,
     },

@@ -25,6 +25,8 @@ use crate::messages::{ArbiterReport, ToArbiter};
 const ANSWER_TIME: Duration = Duration::from_secs(15);
 /// How long a machine has to end. Its jobs have ten seconds of it.
 const END_TIME: Duration = Duration::from_secs(60);
+/// How long the founder may take to learn that a job is over whose launcher has ended, also on another host.
+const JOBS_OVER_TIME: Duration = Duration::from_millis(500);
 /// How long a command waits that asks again.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
 
@@ -169,7 +171,13 @@ impl MachineCall {
     /// # Errors
     /// [`MachineError::Silent`], [`MachineError::CutOff`]. The inner error has the jobs because of which it stays.
     pub fn stop(mut self, ends_jobs: bool) -> Result<Result<(), Vec<JobStatus>>, MachineError> {
-        match self.ask(MachineQuestion::Stop { ends_jobs })? {
+        let jobs_over = Instant::now() + JOBS_OVER_TIME;
+        let mut answer = self.ask(MachineQuestion::Stop { ends_jobs })?;
+        while matches!(answer, MachineAnswer::Stopping(Err(_))) && Instant::now() < jobs_over {
+            self.wait(ASK_AGAIN);
+            answer = self.ask(MachineQuestion::Stop { ends_jobs })?;
+        }
+        match answer {
             MachineAnswer::Stopping(Ok(())) => {
                 let until = Some(Instant::now() + END_TIME);
                 while self.stream.wait_next(until).is_some() {}

@@ -160,7 +160,14 @@ impl Jobs {
     }
 
     fn settle_parts(&mut self, context: &mut Context<'_>) {
-        self.parts.values_mut().for_each(|part| part.settle(context));
+        for (job, part) in &mut self.parts {
+            let has_ended = part.settle(context);
+            let is_visited = self.standing.as_ref().is_some_and(|it| it.is_visited(*job));
+            // It has ended before they could join: they need another one.
+            if has_ended && is_visited {
+                context.send(part.conductor, *job, JobContent::PartWanted);
+            }
+        }
         let before = self.parts.len();
         self.parts.retain(|_, part| !part.is_over());
         self.has_ended |= self.parts.len() < before;
@@ -241,7 +248,9 @@ impl JobHandler for Jobs {
     fn message(&mut self, context: &mut Context<'_>, from: HostNumber, message: JobMessage) {
         let JobMessage { job, content } = message;
         match content {
-            JobContent::Check(spec) if spec.job == job && !self.parts.contains_key(&job) => {
+            JobContent::Check(spec)
+                if spec.job == job && self.parts.get(&job).is_none_or(OwnPart::is_over) =>
+            {
                 self.check(context, from, *spec);
             }
             JobContent::Measure { secret, hosts } => {

@@ -88,10 +88,11 @@ impl OwnPart {
     /// Gives the guests of a host that is added to the job their places, and tells the conductor of those that are here.
     pub(crate) fn add_host(&mut self, context: &mut Context<'_>, host: HostSpec) {
         let State::Made(part) = &mut self.state else { return };
+        let segment = host.segment;
         let added = part.add_host(host);
         context.add_far_guests(self.job, added);
         let guests = part.guests_here();
-        context.send(self.conductor, self.job, JobContent::HostAdded { guests });
+        context.send(self.conductor, self.job, JobContent::HostAdded { segment, guests });
     }
 
     /// Carries out a command.
@@ -108,9 +109,9 @@ impl OwnPart {
         }
     }
 
-    /// Passes on what the part has to say, and watches what it waits for.
-    pub(crate) fn settle(&mut self, context: &mut Context<'_>) {
-        let State::Made(part) = &mut self.state else { return };
+    /// Passes on what the part has to say, and watches what it waits for. Returns whether it has come to its end.
+    pub(crate) fn settle(&mut self, context: &mut Context<'_>) -> bool {
+        let State::Made(part) = &mut self.state else { return false };
         let (job, to) = (self.job, self.conductor);
         let mut watch = PartWatch { context, tokens: self.tokens };
         if let Err(error) = part.settle(&mut watch)
@@ -130,9 +131,11 @@ impl OwnPart {
                 false => context.send(to, job, JobContent::Event(event)),
             }
         }
-        if part.is_over() {
+        let is_over = part.is_over();
+        if is_over {
             self.forget(context);
         }
+        is_over
     }
 
     /// Forgets everything of the part. Processes that still run end with their guardian.

@@ -38,6 +38,11 @@ impl PartEnds {
         }
     }
 
+    /// Whether one of the last events of a host has come, and not the other one.
+    pub(crate) fn is_ending(&self, host: HostNumber) -> bool {
+        self.ended.contains(&host) || self.over.contains(&host)
+    }
+
     /// Forgets a host that is lost: nothing more comes from its part.
     pub(crate) fn forget(&mut self, host: HostNumber) {
         self.ended.remove(&host);

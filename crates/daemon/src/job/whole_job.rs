@@ -20,12 +20,12 @@ use landeck_launch::messages::{
 use landeck_launch::request::LAUNCHER_FAILED;
 use landeck_launch::spec::JobSpec;
 use landeck_protocols::door::{StartAnswer, StartRefusal};
+use landeck_protocols::hosts::Growth;
 use landeck_protocols::hosts::measuring::HOSTS_MAX;
 use landeck_wire::word::WordContent;
 use landeck_wire::{HostNumber, JobId};
 use rustix::event::epoll::EventFlags;
 
-use self::added_hosts::AddedHosts;
 use self::processes_there::ProcessesThere;
 use crate::context::Context;
 use crate::figures::{self, OwnFigures};
@@ -70,7 +70,8 @@ pub(crate) struct WholeJob {
     ends: PartEnds,
     /// Whether the job is being ended because of a failure.
     is_ending: bool,
-    added: AddedHosts,
+    /// The hosts that are added.
+    growth: Growth,
     processes_there: ProcessesThere,
 }
 
@@ -107,11 +108,13 @@ impl WholeJob {
         tokens: u64,
     ) -> Self {
         let names: Vec<String> = request.spec.hosts.iter().map(|host| host.name.clone()).collect();
+        let is_booked = request.machine.is_none();
         let gathering =
             request.machine.map(|machine| Gathering::new(machine.way, names, tokens + STARTS));
         Self {
             launcher: Some(launcher),
             phase: Phase::Connecting,
+            growth: Growth::new(is_booked),
             gathering,
             ..Self::of_guests(request.spec, tokens)
         }
@@ -124,6 +127,7 @@ impl WholeJob {
             launcher: None,
             watched: EventFlags::empty(),
             phase: Phase::Running,
+            growth: Growth::new(true),
             gathering: None,
             refusals: Vec::new(),
             figures: Vec::new(),
@@ -131,7 +135,6 @@ impl WholeJob {
             awaited: BTreeSet::new(),
             ends: PartEnds::default(),
             is_ending: false,
-            added: AddedHosts::default(),
             processes_there: ProcessesThere::default(),
             spec,
         }
@@ -210,13 +213,14 @@ impl WholeJob {
                 self.go_on_if_answered(context);
             }
             Phase::Running => {
-                self.lose_added(context, host, &why);
                 self.ends.forget(host);
                 self.forget_processes_on(host);
-                if self.awaited.remove(&host) {
+                let had_part = self.awaited.remove(&host);
+                self.lose_added(context, host, &why);
+                if had_part {
                     let cause = format!("host {} is lost: {why}", self.name_of(host));
                     self.report(&ArbiterReport::HostLost { host, why });
-                    if self.ends_by_failure() && self.has_processes_on(host) {
+                    if self.ends_by_failure() && self.growth.has_processes_on(host) {
                         self.end(context, 128 + 9, cause);
                     }
                 }
@@ -256,9 +260,11 @@ impl WholeJob {
                 self.take_answer_of_added(context, from, answer);
             }
             JobContent::PartWanted => self.want_part(context, from),
-            JobContent::HostAdded { guests } => self.take_guests(context, from, guests),
-            JobContent::NotStarted(refusal) if self.is_added(from) => {
-                self.lose(context, from, refusal.text);
+            JobContent::HostAdded { segment, guests } => {
+                self.take_guests(context, from, segment, guests);
+            }
+            JobContent::NotStarted(refusal) if self.growth.is_added(from) => {
+                self.miss_added(context, from, refusal.text);
             }
             JobContent::NotStarted(refusal) => {
                 let cause = format!("host {}: {}", self.name_of(from), refusal.text);
@@ -360,6 +366,7 @@ impl WholeJob {
         if std::mem::replace(&mut self.is_ending, true) {
             return;
         }
+        self.give_up_adding(context);
         match self.phase {
             Phase::Running => {
                 self.report(&ArbiterReport::CutOff(format!("The job was ended: {cause}.")));
@@ -379,6 +386,7 @@ impl WholeJob {
         if std::mem::replace(&mut self.is_ending, true) {
             return;
         }
+        self.give_up_adding(context);
         context.tell(WordContent::JobEnds { job: self.spec.job, code, cause });
         let grace = self.spec.grace;
         self.command_all(context, &PartCommand::End { grace });
@@ -457,7 +465,6 @@ impl WholeJob {
             Phase::Checking | Phase::Measuring | Phase::Preparing => self.refuse_job(context),
             Phase::Connecting | Phase::Refused => {}
         }
-        self.give_up_adding(context);
         self.phase != Phase::Running || self.awaited.is_empty()
     }
 

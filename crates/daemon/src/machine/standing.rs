@@ -163,7 +163,7 @@ impl Standing {
             }
             (MachineMessage::JobOver(job), Some(founder)) => founder.job_over(context, job),
             (MachineMessage::HostWanted { job, host }, Some(founder)) => {
-                let outcome = founder.add_host_to(context, job, host);
+                let outcome = founder.add_host_to(context, job, host.number);
                 let allowed = MachineMessage::HostAllowed { job, host, outcome };
                 context.send_machine(from, allowed);
             }
@@ -301,6 +301,11 @@ impl Standing {
     /// A job does not come to this host, for this reason.
     pub(crate) fn part_refused(&mut self, job: JobId, why: String) {
         self.visitors.answer_all(job, &PartAnswer::Refused(why));
+    }
+
+    /// Whether processes wait to join a job.
+    pub(crate) fn is_visited(&self, job: JobId) -> bool {
+        self.visitors.want(job)
     }
 
     fn answer(&mut self, context: &mut Context<'_>, asker: Asker, answer: MachineAnswer) {

@@ -103,6 +103,11 @@ impl Visitors {
         }
     }
 
+    /// Whether some of them mean a job.
+    pub(crate) fn want(&self, job: JobId) -> bool {
+        self.visitors.values().any(|visitor| visitor.job == Some(job))
+    }
+
     /// Answers a visitor, which may have gone.
     pub(crate) fn answer(&mut self, visitor: u64, answer: PartAnswer) {
         if let Some(Visitor { socket, .. }) = self.visitors.remove(&visitor) {

@@ -13,6 +13,7 @@
 //! | [`dialling`] | lanes between processes, as the daemons of both ends see them |
 //! | [`measuring`] | which hosts measure their link when, and what follows from the times |
 //! | [`booking`] | which job has which processors of a machine |
+//! | [`growth`] | hosts that are added to a job while it runs |
 //! | [`load`] | how busy a host is |
 //! | [`names`] | the arbiter's table of names: one owner for each name of a job |
 
@@ -21,6 +22,7 @@ pub mod booking;
 pub mod detector;
 pub mod dialling;
 pub mod follower;
+pub mod growth;
 pub mod lease;
 pub mod load;
 pub mod measuring;
@@ -34,6 +36,7 @@ pub use booking::{BookedShare, Booking, BookingOrder, BookingWish, NothingFree};
 pub use detector::{Detector, DetectorOutput, HostSight};
 pub use dialling::{DialContent, DialMessage, DialOutput, Dialling, HostReach};
 pub use follower::{FarChange, FarState, FarSubject, FollowerOutput, HostRecord, WordFollower};
+pub use growth::{Growth, GrowthOutput, NewHost, Prospect};
 pub use lease::{HostEnd, Lease, LeaseOutput};
 pub use load::{HostLoad, HostPressure};
 pub use measuring::{LinkProbe, LinkSight, Measuring, MeasuringTurn, ProbeStep};

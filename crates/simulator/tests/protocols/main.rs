@@ -5,6 +5,7 @@
 
 mod carried;
 mod driving;
+mod growth;
 mod hosts;
 mod incast;
 mod lanes;

@@ -47,7 +47,7 @@ impl WholeJob {
                 continue;
             }
             let there = self.processes_there.present.get(&host.segment).map_or(0, BTreeSet::len);
-            let started = self.started_on(host.number);
+            let started = self.growth.processes_on(host.number);
             let processes = started.max(u32::try_from(there).unwrap_or(u32::MAX));
             let told = self.processes_there.told.entry(host.number).or_default();
             if self.awaited.contains(&host.number)

@@ -8,12 +8,14 @@
 //! |---|---|
 //! | [`carried`] | the positions of relayed messages and of contents of trunks, over connections that break |
 //! | [`driving`] | a started collective operation, whose members compute |
+//! | [`growth`] | jobs to which hosts are added |
 //! | [`hosts`] | the arbiter and several hosts: leases, detectors, words |
 //! | [`incast`] | many senders and one receiver behind a port with a small buffer |
 //! | [`lanes`] | two daemons that open lanes between their processes |
 //! | [`names`] | processes of several hosts that publish, find and take back names |
 //! | [`pairs`] | the positions of one pair over lanes that break |
 //! | [`silences`] | a connection that carries nothing, or whose receiver does not read |
+//! | `growth_parts` | the parts of such jobs, and a checker for each property |
 //! | `host_checks` | the properties of hosts, a checker each |
 //! | `hosts_setting` | the faults of a run |
 //! | `clock`, `link`, `draw`, `event_log` | clocks, links, random numbers, the last events |
@@ -23,6 +25,8 @@ mod clock;
 mod draw;
 pub(crate) mod driving;
 mod event_log;
+pub(crate) mod growth;
+mod growth_parts;
 mod host_checks;
 pub(crate) mod hosts;
 mod hosts_setting;
