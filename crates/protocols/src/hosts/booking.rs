@@ -535,6 +535,21 @@ mod tests {
         book.add_share(JobId(1), N1, false).unwrap_err();
     }
 
+    #[test]
+    fn a_host_is_busy_while_processes_of_a_job_are_there() {
+        let mut book = two_hosts();
+        let busy = |book: &Booking, host| book.jobs_busy_on(host).collect::<Vec<_>>();
+        book.book(JobId(1), N1, wish(1)).unwrap();
+        book.add_share(JobId(1), N2, false).unwrap();
+        assert_eq!((busy(&book, N1), busy(&book, N2)), (vec![JobId(1)], vec![]));
+        book.note_processes(JobId(1), N2, 3);
+        book.note_processes(JobId(2), N2, 3); // it is over
+        assert_eq!(hosts(&book.jobs[&JobId(1)].shares), [(0, 1), (1, 3)]);
+        assert_eq!(busy(&book, N2), [JobId(1)]);
+        book.note_processes(JobId(1), N2, 0);
+        assert_eq!(busy(&book, N2), []);
+    }
+
     #[derive(Clone, Debug)]
     enum Step {
         Add(u16, u16),

@@ -60,17 +60,22 @@ fn listed(mut onlooker: Onlooker, most: usize) -> String {
     let launcher = job.launcher_pid.map(|pid| format!("launcher pid {pid}, "));
     let agent = launcher.unwrap_or_default() + &agent;
     let ending = if picture.state == JobState::Ending { ", ending" } else { "" };
-    let processes = if job.processes == 1 { "process" } else { "processes" };
+    // The own job of a machine has no processes but those that join it.
+    let (count, processes) = match (job.processes, picture.members.len()) {
+        (0, 1) => (1, "guest"),
+        (0, guests) => (guests, "guests"),
+        (1, _) => (1, "process"),
+        (processes, _) => (processes as usize, "processes"),
+    };
     let spans = picture.names.span_hosts();
     let hosts = match spans {
         true => format!(" on {} hosts", picture.hosts.len()),
         false => String::new(),
     };
     let mut text = format!(
-        "{}  {}, {} {processes}{hosts}: {}; running for {}, {agent}{ending}\n",
+        "{}  {}, {count} {processes}{hosts}: {}; running for {}, {agent}{ending}\n",
         job.id,
         job.name,
-        job.processes,
         counted(&picture),
         duration(job.age),
     );

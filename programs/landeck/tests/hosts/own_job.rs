@@ -96,7 +96,7 @@ fn processes_from_shells_meet_in_the_own_job_of_their_machine() {
     });
     assert_eq!(cluster.status_on(1)["jobs"][0]["name"], "lab");
     let seen = run(&mut cluster.landeck_on(2, &["ps"]));
-    assert!(seen.assert(0, &[]).out.contains("lab, 0 processes on 3 hosts"), "{}", seen.out);
+    assert!(seen.assert(0, &[]).out.contains("lab, 4 guests on 3 hosts"), "{}", seen.out);
     run(&mut cluster.landeck(&["vm", "stop"])).assert(1, &["lab runs (n1 n2 n3)"]);
     let wrote = run(&mut shell(&cluster, 2, TEST, "writer"));
     assert!(
