@@ -56,6 +56,8 @@ pub struct JobSpec {
     pub ignored: Vec<i32>,
     /// Whether the launcher serves named groups.
     pub serves_groups: bool,
+    /// Whether it runs in a machine that stays, and so may come to further hosts even if it begins on one.
+    pub takes_hosts: bool,
 }
 
 /// A host of a job.
@@ -94,7 +96,7 @@ pub struct HostLink {
 impl JobSpec {
     /// Gives the hosts of the list what was booked for them in a machine that stays.
     pub fn book(&mut self, job: JobId, booked: &[BookedHost]) {
-        self.job = job;
+        (self.job, self.takes_hosts) = (job, true);
         for host in &mut self.hosts {
             if let Some(its) = booked.iter().find(|booked| booked.name == host.name) {
                 (host.number, host.cores) = (its.number, its.cores.clone());
@@ -197,9 +199,13 @@ impl JobSpec {
     /// that are added while the job runs.
     pub fn far_records(&self, ranks_elsewhere: u32) -> u32 {
         let hosts = (self.first_hosts() + ADDED_HOSTS_MAX - 1) as u32;
-        // A job that begins on one host stays there.
-        let guests = if self.first_hosts() > 1 { hosts.saturating_mul(self.guests()) } else { 0 };
+        let guests = if self.has_host_tables() { hosts.saturating_mul(self.guests()) } else { 0 };
         ranks_elsewhere.saturating_add(guests).min(FAR_MAX)
+    }
+
+    /// Whether the segments have tables for other hosts. A job without them stays on the host that it begins on.
+    pub fn has_host_tables(&self) -> bool {
+        self.takes_hosts || self.first_hosts() > 1
     }
 
     /// The hosts that the job began with. Behind them stand those that were added, which have no ranks.
@@ -308,6 +314,7 @@ pub(crate) mod tests {
             is_merged: false,
             ignored: Vec::new(),
             serves_groups: false,
+            takes_hosts: false,
         }
     }
 

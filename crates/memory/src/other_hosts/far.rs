@@ -108,6 +108,13 @@ impl FarRecord {
 }
 
 impl Segment {
+    /// Whether other hosts take part in the job, or have: from the beginning, or since they were added. The places of the
+    /// first host that is added are the first of the far table.
+    pub fn knows_other_hosts(&self) -> bool {
+        let is_added = || self.plan().takes_hosts && self.far_record(0).process.host != 0;
+        self.plan().world_spans_hosts() || is_added()
+    }
+
     /// Reads the daemon's record of a process on another host. A record outside the table is free.
     pub fn far_record(&self, far: u32) -> FarRecord {
         if far >= self.plan().far {
@@ -163,7 +170,7 @@ impl Segment {
         if rank >= plan.ranks {
             return u32::MAX;
         }
-        if !plan.spans_hosts() {
+        if !plan.world_spans_hosts() {
             return rank;
         }
         let entry = self.word(self.entry(rank)).load(Ordering::Acquire).wrapping_sub(1);
@@ -174,7 +181,7 @@ impl Segment {
     /// ([`Segment::rank_of`]).
     pub fn rank_of_peer(&self, peer: u32) -> Option<u32> {
         let plan = self.plan();
-        if !plan.spans_hosts() {
+        if !plan.world_spans_hosts() {
             return (peer < plan.processes).then_some(peer);
         }
         if peer >= plan.slots() + plan.far {
@@ -188,7 +195,7 @@ impl Segment {
     /// happens on one host, and outside the tables.
     pub fn set_peer_of_rank(&self, rank: u32, peer: u32) {
         let plan = self.plan();
-        if plan.spans_hosts() && rank < plan.ranks && peer < plan.slots() + plan.far {
+        if plan.world_spans_hosts() && rank < plan.ranks && peer < plan.slots() + plan.far {
             self.word(self.entry(rank)).store(peer + 1, Ordering::Release);
             self.word(self.entry(plan.ranks + peer)).store(rank + 1, Ordering::Release);
         }
@@ -257,7 +264,7 @@ impl Observed {
     /// The rank that the first process of each slot had in the first world.
     pub fn ranks_of_slots(&self) -> Vec<Option<u32>> {
         let plan = self.plan();
-        if !plan.spans_hosts() {
+        if !plan.world_spans_hosts() {
             return (0..plan.slots()).map(|slot| (slot < plan.processes).then_some(slot)).collect();
         }
         // Two entries of 32 bits are one word; the first one of the slots may be its second half.

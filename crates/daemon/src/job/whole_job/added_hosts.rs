@@ -96,7 +96,7 @@ impl WholeJob {
         }
         let entry = context.hosts().find(|entry| entry.host == number);
         let entry = entry.ok_or("it is no host of the machine, or is lost")?;
-        if self.spec.processes() == self.spec.ranks_on(0).len() as u32 {
+        if !self.spec.has_host_tables() {
             return Err("it began on one host, and stays there".to_owned());
         }
         if !self.spec.has_room_for(number) {
