@@ -331,6 +331,17 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_job_of_a_machine_that_stays_has_room_for_hosts_from_its_first_one_on() {
+        let mut job = spec(&["a", "b"], &[0, 0]);
+        assert_eq!((job.has_host_tables(), job.far_records(0)), (false, 0));
+        let cores = vec![0, 1];
+        let booked = BookedHost { name: "n0".into(), number: HostNumber(4), cores, processes: 2 };
+        job.book(JobId(9), &[booked]);
+        assert!(job.has_host_tables() && job.has_room_for(HostNumber(7)));
+        assert_eq!(job.far_records(0), ADDED_HOSTS_MAX as u32 * job.guests());
+    }
+
+    #[test]
     fn two_names_of_one_host_become_one_host() {
         let mut job = spec(&["a", "b", "c", "d"], &[0, 1, 2, 1]);
         job.settle(&[HostNumber(5), HostNumber(0), HostNumber(5)]);

@@ -328,6 +328,24 @@ mod tests {
     }
 
     #[test]
+    fn a_job_on_one_host_knows_others_when_they_have_places() {
+        let alone = segment(2);
+        let plan = SegmentPlan { takes_hosts: true, ..alone.plan().clone() };
+        let growing = Segment::local(&plan);
+        let process = FarProcess { host: 9, slot: 0, incarnation: 0 };
+        for segment in [&alone, &growing] {
+            assert!(!segment.knows_other_hosts());
+            segment.set_far_record(0, FarRecord { process, ..FarRecord::default() });
+        }
+        assert!(growing.knows_other_hosts() && !alone.knows_other_hosts());
+        assert_eq!((growing.peer_of_rank(1), growing.rank_of_peer(4)), (1, None));
+        // No number of a group comes twice: the arbiter leases the lower half to all others.
+        assert_eq!(growing.take_group_number(), Some(crate::plan::GROUP_NUMBERS / 2));
+        let added = Segment::local(&SegmentPlan { processes: 0, ..plan });
+        assert!(added.knows_other_hosts() && added.take_group_number().is_none());
+    }
+
+    #[test]
     fn a_host_has_a_name_and_a_state_beside_it() {
         let segment = segment(2);
         segment.set_host_name(1, JobName::new("n"));
