@@ -280,7 +280,7 @@ fn process_of(FarRecord { process, .. }: &FarRecord) -> ProcessId {
 impl<'a> Look<'a> {
     fn at(segment: &'a Observed) -> Self {
         let (state, records) = segment.membership();
-        let far = if segment.plan().spans_hosts() { segment.far_records() } else { Vec::new() };
+        let far = if segment.plan().has_host_tables() { segment.far_records() } else { Vec::new() };
         Self { segment, state, records, far }
     }
 

@@ -52,7 +52,7 @@ pub struct JobFacts {
 impl Onlooker {
     /// Prepares to look at a job that was found on this host.
     pub fn new(job: ObservedJob) -> Self {
-        let far = job.segment.plan().spans_hosts().then(|| FarPictures::new(job.host));
+        let far = job.segment.plan().has_host_tables().then(|| FarPictures::new(job.host));
         let plan = job.segment.plan();
         let facts = JobFacts {
             id: job.id(),

@@ -128,7 +128,7 @@ impl Engine {
     /// The engine of a process: this endpoint of its, and no operation yet.
     pub fn new(segment: &Segment, slot: u32, mut endpoint: Endpoint<SharedMemory>) -> Self {
         // A world that spans hosts has no board.
-        if !segment.plan().spans_hosts() {
+        if !segment.plan().world_spans_hosts() {
             let beside = collective_context(WORLD_CONTEXT);
             endpoint.set_board(WORLD_CONTEXT, beside, segment.plan().world_board());
         }
@@ -161,7 +161,7 @@ impl Engine {
             agreeing: 0,
             looks: 0,
         };
-        if segment.plan().spans_hosts() && segment.rank_of(slot).is_some() {
+        if segment.plan().world_spans_hosts() && segment.rank_of(slot).is_some() {
             engine.watch_over(WORLD_CONTEXT, &world, Peer(slot));
         }
         engine

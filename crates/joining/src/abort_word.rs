@@ -29,7 +29,7 @@ impl AbortWord {
     #[must_use]
     pub fn claim(&self, cause: &str) -> AbortClaim {
         let claim = self.segment.claim_abort(self.process.slot.0, cause);
-        if claim != AbortClaim::First || !self.segment.plan().spans_hosts() {
+        if claim != AbortClaim::First || !self.segment.plan().has_host_tables() {
             return claim;
         }
         let words = [u64::from(digest(cause)), 0];

@@ -54,11 +54,16 @@ pub enum Started {
     Pending(RequestId),
 }
 
+/// Opens the network to other hosts, and sets it. False if that is not possible now.
+pub type NetworkOpener<N> = Box<dyn FnMut(&mut Endpoint<N>) -> bool + Send>;
+
 /// All communication of one process. It is used by one thread at a time.
 pub struct Endpoint<N: Channel> {
     pub(crate) near: N,
     /// The network to processes on other hosts.
     pub(crate) far: Option<Box<dyn Channel>>,
+    /// Opens that network once another host takes part in the job.
+    pub(crate) opener: Option<NetworkOpener<N>>,
     /// The first number of a far peer, behind all slots.
     pub(crate) first_far: u32,
     /// The number of far peers: zero without a network, so that one comparison tells the route.
@@ -80,6 +85,7 @@ impl<N: Channel> Endpoint<N> {
         Some(Self {
             near,
             far: None,
+            opener: None,
             first_far: segment.plan().slots(),
             far_peers: 0,
             budget: NetworkBudget::default(),

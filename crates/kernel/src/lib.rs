@@ -38,7 +38,7 @@ mod transfer;
 mod work;
 
 pub use area::Area;
-pub use endpoint::{Endpoint, Started};
+pub use endpoint::{Endpoint, NetworkOpener, Started};
 pub use failure::Failure;
 pub use landeck_channel::Peer;
 pub use landeck_channel::URGENT_BYTES_MAX;

@@ -254,6 +254,7 @@ impl Launch {
             is_merged: false,
             ignored: start_signals::ignored(),
             serves_groups: self.serves_groups.is_some(),
+            takes_hosts: false,
         })
     }
 

@@ -842,6 +842,7 @@ fn segment_plan(spec: &JobSpec, place: usize, ranks: &[u32]) -> SegmentPlan {
         name: JobName::new(&spec.name),
         is_hardened: spec.is_hardened,
         serves_groups: spec.serves_groups,
+        takes_hosts: spec.takes_hosts,
         ..usual
     }
 }

@@ -62,6 +62,8 @@ pub struct JobSpec {
     pub ignored: Vec<i32>,
     /// Whether the launcher serves named groups.
     pub serves_groups: bool,
+    /// Whether it runs in a machine that stays, and so may come to further hosts even if it begins on one.
+    pub takes_hosts: bool,
 }
 
 /// A host of a job.
@@ -120,12 +122,13 @@ impl JobSpec {
             is_merged: false,
             ignored: Vec::new(),
             serves_groups: false,
+            takes_hosts: true,
         }
     }
 
     /// Gives the hosts of the list what was booked for them in a machine that stays.
     pub fn book(&mut self, job: JobId, booked: &[BookedHost]) {
-        self.job = job;
+        (self.job, self.takes_hosts) = (job, true);
         for host in &mut self.hosts {
             if let Some(its) = booked.iter().find(|booked| booked.name == host.name) {
                 (host.number, host.cores) = (its.number, its.cores.clone());
@@ -231,9 +234,13 @@ impl JobSpec {
     /// that are added while the job runs.
     pub fn far_records(&self, ranks_elsewhere: u32) -> u32 {
         let hosts = (self.first_hosts() + self.added_max() - 1) as u32;
-        // A job that begins on one host stays there.
-        let guests = if self.first_hosts() != 1 { hosts.saturating_mul(self.guests()) } else { 0 };
+        let guests = if self.has_host_tables() { hosts.saturating_mul(self.guests()) } else { 0 };
         ranks_elsewhere.saturating_add(guests).min(FAR_MAX)
+    }
+
+    /// Whether the segments have tables for other hosts. A job without them stays on the host that it begins on.
+    pub fn has_host_tables(&self) -> bool {
+        self.takes_hosts || self.first_hosts() > 1
     }
 
     /// The hosts that the job began with. Behind them stand those that were added, which have no ranks.
@@ -356,6 +363,7 @@ pub(crate) mod tests {
             is_merged: false,
             ignored: Vec::new(),
             serves_groups: false,
+            takes_hosts: false,
         }
     }
 
@@ -369,6 +377,17 @@ pub(crate) mod tests {
         assert_eq!(job.ranks_elsewhere(0).collect::<Vec<_>>(), [1]);
         assert_eq!(job.process_of(2).slot, Slot(1));
         assert_eq!(job.process_of(1).segment, SegmentId(101));
+    }
+
+    #[test]
+    fn a_job_of_a_machine_that_stays_has_room_for_hosts_from_its_first_one_on() {
+        let mut job = spec(&["a", "b"], &[0, 0]);
+        assert_eq!((job.has_host_tables(), job.far_records(0)), (false, 0));
+        let cores = vec![0, 1];
+        let booked = BookedHost { name: "n0".into(), number: HostNumber(4), cores, processes: 2 };
+        job.book(JobId(9), &[booked]);
+        assert!(job.has_host_tables() && job.has_room_for(HostNumber(7)));
+        assert_eq!(job.far_records(0), ADDED_HOSTS_MAX as u32 * job.guests());
     }
 
     #[test]

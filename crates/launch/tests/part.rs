@@ -138,6 +138,7 @@ fn spec(on_failure: OnFailure, scripts: &[&str]) -> JobSpec {
         is_merged: false,
         ignored: Vec::new(),
         serves_groups: false,
+        takes_hosts: false,
     }
 }
 

@@ -4,7 +4,7 @@
 //! header page | membership pages | own pages | shared pages | slot 0 | ... | cells | heap 0 | ...
 //!   ... in a hardened job: | controls of heap 0 | controls of heap 1 | ...
 //!   ... | common page | far table | world table | host names
-//!   ... in a job on several hosts: | links of hosts | words of the relay | rings of the relay | credits of the relay
+//!   ... in a job that is on several hosts, or may be: | links of hosts | words of the relay | rings of the relay | credits of the relay
 //! slot: boards | mailbox | ring credits | rings
 //! ring: lines | bulk area
 //! ```
@@ -15,6 +15,8 @@
 //!
 //! All sizes are multiples of a page, so every page has one intended writer (or is named as one with several).
 //! The file is sparse: an untouched page costs nothing.
+
+use std::ops::Range;
 
 /// Bytes of a page, and of a page's worth of alignment.
 pub const PAGE_BYTES: u64 = 4096;
@@ -118,6 +120,8 @@ pub struct SegmentPlan {
     pub far: u32,
     /// Hosts whose names this segment has room for.
     pub hosts: u32,
+    /// Whether hosts may be added to the job even if its first world is on one host.
+    pub takes_hosts: bool,
 }
 
 /// The name of a job, shown to people and used to join it: text without control characters.
@@ -216,6 +220,7 @@ impl SegmentPlan {
             ranks: processes,
             far: FAR,
             hosts: HOSTS,
+            takes_hosts: false,
         }
     }
 
@@ -232,8 +237,24 @@ impl SegmentPlan {
 
     /// Whether the first world has ranks on other hosts.
     #[inline]
-    pub fn spans_hosts(&self) -> bool {
-        self.ranks != self.processes || self.ranks == 0
+    pub fn world_spans_hosts(&self) -> bool {
+        self.ranks != self.processes
+    }
+
+    /// Whether the segment has tables for other hosts: those of the first world, or those that may be added to the job.
+    #[inline]
+    pub fn has_host_tables(&self) -> bool {
+        self.takes_hosts || self.world_spans_hosts()
+    }
+
+    /// The numbers of groups that this host has from the beginning. If it has none, the arbiter leases them. It leases the
+    /// lower half, so a host that has the whole first world of a job has the upper one to itself.
+    pub fn own_group_numbers(&self) -> Range<u32> {
+        match (self.has_host_tables(), self.world_spans_hosts() || self.processes == 0) {
+            (false, _) => 1..GROUP_NUMBERS,
+            (true, false) => GROUP_NUMBERS / 2..GROUP_NUMBERS,
+            (true, true) => 0..0,
+        }
     }
 
     /// More processes than processors: waiting means yielding, and senders can afford a fence.
@@ -259,9 +280,9 @@ impl SegmentPlan {
         self.relay_credit(0) + credits.next_multiple_of(PAGE_BYTES)
     }
 
-    /// Slots for which the relay of this host has a ring: none if the first world is on this host alone.
+    /// Slots for which the relay of this host has a ring: none without tables for other hosts.
     pub fn relay_rings(&self) -> u32 {
-        if self.spans_hosts() { self.slots() } else { 0 }
+        if self.has_host_tables() { self.slots() } else { 0 }
     }
 
     /// The line of words in which the relay says how it stands with the process of a slot.
@@ -276,11 +297,11 @@ impl SegmentPlan {
         self.host_name(0) + names
     }
 
-    /// Bytes of that: none if the first world is on this host alone.
+    /// Bytes of that: none without tables for other hosts.
     pub fn links_bytes(&self) -> u64 {
         let hosts = LINK_HOSTS_MAX;
         let words = 1 + hosts + hosts * (hosts - 1) / 2 * LINK_WORDS as u64;
-        if self.spans_hosts() { (words * 8).next_multiple_of(PAGE_BYTES) } else { 0 }
+        if self.has_host_tables() { (words * 8).next_multiple_of(PAGE_BYTES) } else { 0 }
     }
 
     /// The ring on which the relay sends to the process of a slot: its lines, then its bulk area.
@@ -314,7 +335,7 @@ impl SegmentPlan {
     /// Bytes of that.
     pub fn world_table_bytes(&self) -> u64 {
         let entries = u64::from(self.ranks) + u64::from(self.slots()) + u64::from(self.far);
-        match self.spans_hosts() {
+        match self.world_spans_hosts() {
             true => (entries * WORLD_ENTRY_BYTES).next_multiple_of(PAGE_BYTES),
             false => 0,
         }
@@ -532,7 +553,7 @@ mod tests {
     fn the_areas_for_several_hosts_follow_each_other() {
         for (ranks, far, hosts) in [(3, FAR, HOSTS), (3, 0, 0), (5, 2, 2), (5_000, 4_997, 300)] {
             let plan = SegmentPlan { ranks, far, hosts, ..SegmentPlan::new(1, 3) };
-            assert!(plan.is_valid() && plan.spans_hosts() == (ranks != 3));
+            assert!(plan.is_valid() && plan.world_spans_hosts() == (ranks != 3));
             assert_eq!(plan.far_record(0), plan.common_page() + PAGE_BYTES);
             assert!(plan.far_record(far) <= plan.world_table());
             let table = plan.world_table_bytes();

@@ -26,8 +26,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::holdings::Holdings;
 use crate::plan::{
-    GROUP_NUMBERS, HEAP_BYTES_MAX, JobName, NAME_WORDS, PAGE_BYTES, SETTINGS_WORDS, SLOTS_MAX,
-    SegmentPlan,
+    HEAP_BYTES_MAX, JobName, NAME_WORDS, PAGE_BYTES, SETTINGS_WORDS, SLOTS_MAX, SegmentPlan,
 };
 use crate::private::bytes::Bytes;
 use crate::processes::fork;
@@ -44,6 +43,7 @@ const HEADER_WORDS: usize = SETTINGS_END + 3;
 /// The bits of the header's processor word above the processor count.
 const HARDENED_BIT: u32 = 32;
 const SERVES_GROUPS_BIT: u32 = 33;
+const TAKES_HOSTS_BIT: u32 = 34;
 
 /// Where the sleep word lies in the shared page: apart from the mailbox tail.
 pub(crate) const SLEEP_WORD: u64 = 256;
@@ -161,9 +161,7 @@ impl Segment {
         for (index, word) in header_words(plan).into_iter().enumerate().rev() {
             segment.long(index as u64 * 8).store(word, Ordering::Release);
         }
-        if !plan.spans_hosts() {
-            segment.begin_group_numbers(1..GROUP_NUMBERS);
-        }
+        segment.begin_group_numbers(plan.own_group_numbers());
         segment
     }
 
@@ -429,7 +427,8 @@ fn header_words(plan: &SegmentPlan) -> [u64; HEADER_WORDS] {
         plan.heap_bytes_per_process,
         u64::from(plan.cpus)
             | u64::from(plan.is_hardened) << HARDENED_BIT
-            | u64::from(plan.serves_groups) << SERVES_GROUPS_BIT,
+            | u64::from(plan.serves_groups) << SERVES_GROUPS_BIT
+            | u64::from(plan.takes_hosts) << TAKES_HOSTS_BIT,
         plan.began_ns,
     ]);
     words[NUMBER_WORDS..PLAN_WORDS].copy_from_slice(&plan.name.to_words());
@@ -486,6 +485,7 @@ fn read_header(file: &OwnedFd) -> Result<SegmentPlan, SegmentError> {
         ranks: word(SETTINGS_END + 1) as u32,
         far: (word(SETTINGS_END + 1) >> 32) as u32,
         hosts: word(SETTINGS_END + 2) as u32,
+        takes_hosts: word(4) >> TAKES_HOSTS_BIT & 1 != 0,
     })
 }
 
@@ -529,8 +529,10 @@ mod tests {
     #[test]
     fn a_job_keeps_its_name() {
         for (is_hardened, serves_groups) in [(false, true), (true, false), (true, true)] {
+            let takes_hosts = !is_hardened;
             let (name, began_ns) = (JobName::new("heat"), 1 << 60);
-            let plan = SegmentPlan { name, began_ns, is_hardened, serves_groups, ..small() };
+            let plan =
+                SegmentPlan { name, began_ns, is_hardened, serves_groups, takes_hosts, ..small() };
             let made = Segment::create(&plan).unwrap();
             let file = made.descriptor().unwrap().try_clone_to_owned().unwrap();
             assert_eq!(Segment::attach(file).unwrap().plan(), made.plan());

@@ -133,7 +133,7 @@ impl Replica {
         name: &Name,
     ) -> Result<Arc<Self>> {
         let replica = match objects::open(shared.process(), ObjectKind::Group, name) {
-            Err(ObjectError::Unknown { .. }) if shared.segment.plan().spans_hosts() => {
+            Err(ObjectError::Unknown { .. }) if shared.segment.plan().has_host_tables() => {
                 Self::find_elsewhere(shared, server_handle, name)?
             }
             memory => {
@@ -152,7 +152,7 @@ impl Replica {
         match replica.with(|local| Ok(local.state.phase()))? {
             Phase::Ended => {
                 replica.retire();
-                match shared.segment.plan().spans_hosts() {
+                match shared.segment.plan().has_host_tables() {
                     // Its name goes everywhere, but not at once.
                     true => {
                         let (kind, name) = (ObjectKind::Group, name.as_str().to_owned());
@@ -227,7 +227,7 @@ impl Replica {
         options: GroupOptions,
         (home, client): (Home, Option<ServerClient>),
     ) -> Arc<Self> {
-        let is_asked = client.is_some() || shared.segment.plan().spans_hosts();
+        let is_asked = client.is_some() || shared.segment.plan().has_host_tables();
         let local = LocalState {
             state,
             passed: Passed::default(),
@@ -282,7 +282,7 @@ impl Replica {
     /// The number of the group in the job. No other group has it.
     pub fn number(&self) -> u64 {
         match &self.home {
-            Home::Here(used) if self.shared.segment.plan().spans_hosts() => {
+            Home::Here(used) if self.shared.segment.plan().has_host_tables() => {
                 number_in_job(used.number(), SegmentId(self.shared.segment.plan().host))
             }
             Home::Here(used) => used.number(),

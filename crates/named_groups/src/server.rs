@@ -103,6 +103,8 @@ struct ServedGroup {
     destroying: Vec<Client>,
     /// Clients on other hosts.
     followers: Vec<Follower>,
+    /// There was such a client, so each broadcast of this host's processes wakes the server.
+    has_fed: bool,
     /// The number of the name by which other hosts find the group.
     name: Option<u64>,
     /// The group has ended, or has another server: only followers are told so.
@@ -277,10 +279,6 @@ impl Server<'_> {
             return Ok(());
         };
         replica.log.waits(WaitsFor::Others, true);
-        if replica.serves_other_hosts() {
-            // Broadcasts of this host's processes are fed to those of others.
-            replica.log.waits(WaitsFor::Messages, true);
-        }
         self.groups.insert(context, ServedGroup::new(replica, epoch, name));
         Ok(())
     }
@@ -303,7 +301,7 @@ impl Server<'_> {
         // A process that finds this one gone appends the entry as well.
         let _ = replica.with(|local| replica.append(local, entry, |_| Ok(())));
         replica.log.waits(WaitsFor::Others, false);
-        if replica.serves_other_hosts() {
+        if served.has_fed {
             replica.log.waits(WaitsFor::Messages, false);
         }
         served.tickets().for_each(|_| replica.log.is_held(false));
@@ -522,7 +520,8 @@ impl Server<'_> {
 impl ServedGroup {
     fn new(replica: Arc<Replica>, epoch: u64, name: Option<u64>) -> Self {
         let (syncing, destroying, followers) = (Vec::new(), Vec::new(), Vec::new());
-        Self { replica, epoch, seen: 0, syncing, destroying, followers, name, is_over: false }
+        let (has_fed, is_over) = (false, false);
+        Self { replica, epoch, seen: 0, syncing, destroying, followers, has_fed, name, is_over }
     }
 
     /// Whether the log has entries since the last look.

@@ -640,7 +640,7 @@ impl ErrorKind {
 /// Whether a segment's job is on several hosts and is being ended. Then its calls fail because of that, since its processes
 /// learn at different times which others are gone.
 fn is_ending_on_several_hosts(segment: &Segment) -> bool {
-    segment.plan().spans_hosts() && segment.job_state() == JobState::Ending
+    segment.knows_other_hosts() && segment.job_state() == JobState::Ending
 }
 
 /// Describes how the process of a peer ended.

@@ -20,7 +20,7 @@ impl Job {
     ) -> std::result::Result<(Object, OwnedFd), ObjectError> {
         let segment = &self.shared.segment;
         match objects::open(self.process(), kind, name) {
-            Err(ObjectError::Unknown { kind, name }) if segment.plan().spans_hosts() => {
+            Err(ObjectError::Unknown { kind, name }) if segment.knows_other_hosts() => {
                 Err(ObjectError::UnknownHere { kind, name, hosts: other_hosts(segment) })
             }
             opened => opened,
@@ -31,7 +31,7 @@ impl Job {
 /// The names of the job's other hosts.
 fn other_hosts(segment: &Segment) -> String {
     let records = (0..segment.plan().far).map(|far| segment.far_record(far));
-    let of_job = records.filter(|record| record.rank.is_some());
+    let of_job = records.filter(|record| record.process.host != 0);
     let hosts: BTreeSet<String> =
         of_job.map(|record| segment.host_in_words(record.host_number)).collect();
     let named: Vec<&str> = hosts.iter().take(NAMED_MAX).map(String::as_str).collect();

@@ -196,7 +196,8 @@ impl StartedProcess {
 
 impl Job {
     /// Returns the hosts that this process's host knows, in the order of their numbers: those of the job, and those that
-    /// have come into its machine since it began. A job on one host has that host alone, whatever its machine has.
+    /// have come into its machine since it began. In a machine that stays these are all its hosts. A job on one host outside
+    /// machines has that host alone.
     ///
     /// This reads memory of this host, and may be called at any time by any thread that may call the library.
     #[must_use]
@@ -229,9 +230,8 @@ impl Job {
         })
     }
 
-    /// Starts a program on a host of [`Job::hosts`], and waits until it has joined ([`Executable::join_within`]). A host that
-    /// has come into the machine since the job began takes part in the job from then on. A job that began on one host stays
-    /// there.
+    /// Starts a program on a host of [`Job::hosts`], and waits until it has joined ([`Executable::join_within`]). A host of
+    /// the machine on which the job has no process takes part in it from then on.
     ///
     /// The process is one of the job: `landeck ps` shows it as `started 0`, the launcher shows its output, its failure has
     /// the consequence that `--on-failure` says, and the job lasts until it has ended. It has no standard input, and is not

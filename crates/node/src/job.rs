@@ -1,7 +1,7 @@
 //! Joining a job and leaving it.
 
-use std::fmt;
 use std::sync::Arc;
+use std::{fmt, io};
 
 use landeck_collectives::Settings;
 use landeck_host::say::complain;
@@ -9,10 +9,10 @@ use landeck_joining::address::connect_to_daemon;
 use landeck_joining::attach::{self, Attachment};
 pub use landeck_joining::attach::{Restarted, WayBack};
 use landeck_joining::machines;
-use landeck_kernel::Peer;
-use landeck_memory::{Counters, GateError, Presence, ThreadMode, fork};
-use landeck_transports::Lanes;
+use landeck_kernel::{Endpoint, Peer};
+use landeck_memory::{Counters, GateError, Presence, Segment, ThreadMode, fork};
 use landeck_transports::lanes::lanes_max;
+use landeck_transports::{Lanes, SharedMemory};
 use landeck_wire::SegmentId;
 
 use crate::error::{self, Error, ErrorKind, Members, Result};
@@ -265,10 +265,10 @@ impl Job {
         left.map_err(|error| error::in_call(&self.shared, "leave", error))
     }
 
-    /// Returns whether processes of the job run on other hosts.
+    /// Returns whether other hosts take part in the job, or have: those that it began on, and those that were added.
     #[must_use]
     pub fn spans_hosts(&self) -> bool {
-        self.shared.segment.plan().spans_hosts()
+        self.shared.segment.knows_other_hosts()
     }
 
     /// Returns how this process can join a job again after it has left this one.
@@ -284,7 +284,7 @@ impl Job {
     pub fn rest(&self) -> Result<()> {
         if let Some(attachment) = &self.attachment {
             attachment.rest();
-            self.shared.tell_departure();
+            tell_departure(&self.shared);
         }
         let mismatch = self.unnoticed_mismatch();
         mismatch.map_or(Ok(()), |error| Err(error::in_call(&self.shared, "rest", error)))
@@ -338,7 +338,7 @@ impl Job {
         self.progress = None;
         self.shared.drop_ended_watchers();
         attachment.leave()?;
-        self.shared.tell_departure();
+        tell_departure(&self.shared);
         drained?;
         mismatch.map_or(Ok(()), Err)
     }
@@ -350,28 +350,66 @@ impl Job {
     }
 }
 
-/// Connects a process of a job on several hosts to the daemon of its host, which opens the lanes to other hosts. A job
-/// on one host needs neither.
+/// Connects a process to the daemon of its host, which opens the lanes to other hosts. A rank that knows no other host does so
+/// once there is one; a guest at once, since by its connection the daemon knows of its end. A job outside machines needs
+/// neither.
 ///
 /// # Errors
 /// [`ErrorKind::NoDaemon`].
 fn connect_to_hosts(shared: &Shared) -> Result<()> {
-    let plan = shared.segment.plan();
-    if !plan.spans_hosts() {
+    let (segment, slot) = (shared.segment.clone(), shared.slot);
+    if !segment.plan().has_host_tables() {
         return Ok(());
     }
-    let paths = Paths::of(&Settings::from_words(&plan.settings));
-    let (segment, slot) = (&shared.segment, shared.slot);
-    let connected = connect_to_daemon(SegmentId(plan.host)).and_then(|socket| {
-        Lanes::with_relays(socket, segment, slot, paths.wish, lanes_max(paths.lanes_max))
-    });
-    let lanes = connected.map_err(ErrorKind::NoDaemon)?;
     let mut engine = shared.engine.enter()?;
-    engine.endpoint.set_network(Box::new(lanes));
-    engine.endpoint.set_incast(paths.incast);
+    match segment.rank_of(slot).is_some() && !segment.knows_other_hosts() {
+        true => engine.endpoint.await_hosts(Box::new(opener(segment, slot))),
+        false => open_network(&mut engine.endpoint, &segment, slot).map_err(ErrorKind::NoDaemon)?,
+    }
     drop(engine);
     shared.forget_wake_thread();
     Ok(())
+}
+
+/// Opens the network of a process later. The first failure is said to its user.
+fn opener(segment: Segment, slot: u32) -> impl FnMut(&mut Endpoint<SharedMemory>) -> bool + Send {
+    let mut has_failed = false;
+    move |endpoint| {
+        let opened = open_network(endpoint, &segment, slot);
+        let is_open = opened.is_ok();
+        if let Err(error) = opened
+            && !std::mem::replace(&mut has_failed, true)
+        {
+            complain(format_args!("landeck: {}", ErrorKind::NoDaemon(error)));
+        }
+        is_open
+    }
+}
+
+fn open_network(
+    endpoint: &mut Endpoint<SharedMemory>,
+    segment: &Segment,
+    slot: u32,
+) -> io::Result<()> {
+    let paths = Paths::of(&Settings::from_words(&segment.plan().settings));
+    let socket = connect_to_daemon(SegmentId(segment.plan().host))?;
+    let most = lanes_max(paths.lanes_max);
+    let lanes = Lanes::with_relays(socket, segment, slot, paths.wish, most)?;
+    endpoint.set_network(Box::new(lanes));
+    endpoint.set_incast(paths.incast);
+    Ok(())
+}
+
+/// Tells the daemon of this host that this process has left. The names that it has in its job end with that.
+fn tell_departure(shared: &Shared) {
+    let (segment, slot) = (&shared.segment, shared.slot);
+    if !shared.tell_departure()
+        && segment.plan().has_host_tables()
+        && let Ok(socket) = connect_to_daemon(SegmentId(segment.plan().host))
+    {
+        // Without this, the daemon learns of it when the process ends.
+        Lanes::tell_departure_of(segment, slot, socket);
+    }
 }
 
 /// The settings of a job that this process creates, shared by all its processes.

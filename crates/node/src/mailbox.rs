@@ -158,7 +158,7 @@ impl Job {
         name: &Name,
     ) -> std::result::Result<Object, objects::ObjectError> {
         let segment = &self.shared.segment;
-        match segment.plan().spans_hosts() {
+        match segment.plan().has_host_tables() {
             true => job_names::find(segment, self.process(), ObjectKind::Mailbox, name),
             false => objects::find_mailbox(self.process(), name),
         }
@@ -183,7 +183,7 @@ impl Mailbox {
             let name = Name::new(name).map_err(objects::ObjectError::from)?;
             let words = [u64::from(self.address.context), self.address.place];
             let (segment, process) = (&shared.segment, self.address.process);
-            let named = match segment.plan().spans_hosts() {
+            let named = match segment.plan().has_host_tables() {
                 true => job_names::publish(segment, process, ObjectKind::Mailbox, &name, words)?,
                 false => objects::name_mailbox(process, &name, words)?,
             };
@@ -212,7 +212,7 @@ impl Mailbox {
     /// Takes back a name by its number.
     fn withdraw(&self, number: u64) -> std::result::Result<(), objects::ObjectError> {
         let (segment, process) = (&self.shared.segment, self.address.process);
-        match segment.plan().spans_hosts() {
+        match segment.plan().has_host_tables() {
             true => job_names::withdraw(segment, process, ObjectKind::Mailbox, number),
             false => objects::close(process, ObjectKind::Mailbox, number),
         }

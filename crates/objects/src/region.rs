@@ -269,7 +269,7 @@ impl Withdrawn {
     /// Whether no process accesses it any more.
     pub fn is_free(&self, segment: &Segment) -> bool {
         let plan = segment.plan();
-        let far = if plan.spans_hosts() { plan.far } else { 0 };
+        let far = if plan.has_host_tables() { plan.far } else { 0 };
         (0..plan.slots()).all(|slot| {
             segment.hazard(slot).load(Ordering::Acquire) != self.number
                 || segment.slot_record(slot).state.has_ended()

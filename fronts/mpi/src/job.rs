@@ -301,9 +301,9 @@ pub(crate) fn everybody() -> Result<World, Mistake> {
     with_membership(|membership| Ok(membership.world()))
 }
 
-/// Whether processes of the job run on other hosts.
-pub(crate) fn spans_hosts() -> Result<bool, Mistake> {
-    with_membership(|membership| Ok(membership.spans_hosts()))
+/// Whether MPI_COMM_WORLD has processes on several hosts.
+pub(crate) fn world_spans_hosts() -> Result<bool, Mistake> {
+    with_membership(|membership| Ok(membership.segment().plan().world_spans_hosts()))
 }
 
 /// The rank of a process among all that the job began with; the number of these for another process.

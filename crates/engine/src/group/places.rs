@@ -24,7 +24,7 @@ impl Places {
             let host = segment.far_record(far).process.host;
             segment.rank_of_peer(plan.slots() + far).map(|_| MemberPlace { host, cache: 0 })
         };
-        let far_records = if plan.spans_hosts() { plan.far } else { 0 };
+        let far_records = if plan.world_spans_hosts() { plan.far } else { 0 };
         Self {
             near: (0..plan.slots()).map(near).collect(),
             processes: plan.processes,

@@ -158,7 +158,7 @@ fn boards_of_hosts(
 
 /// The board of the first world, whose places everybody knows.
 fn world_board(segment: &Segment, context: u32, members: &[Peer], member: u32) -> Option<Board> {
-    let is_here = !segment.plan().spans_hosts();
+    let is_here = !segment.plan().world_spans_hosts();
     let has_all = members.len() == segment.plan().processes as usize;
     let is_world = context == WORLD_CONTEXT && is_here && has_all;
     if !is_world || !(0..).zip(members).all(|(slot, &peer)| peer == Peer(slot)) {

@@ -760,14 +760,11 @@ impl Shared {
         }
     }
 
-    /// Tells the daemon of this host that this process has left, where it has one: then other hosts hear of it at once,
-    /// and not only when the process ends.
-    pub fn tell_departure(&self) {
-        if let Ok(mut engine) = self.engine.enter()
-            && let Some(network) = engine.endpoint.network_mut()
-        {
-            network.tell_departure();
-        }
+    /// Tells the daemon of this host over the network that this process has left: then other hosts hear of it at once, and
+    /// not only when the process ends. False if it has no network.
+    pub fn tell_departure(&self) -> bool {
+        let Ok(mut engine) = self.engine.enter() else { return false };
+        engine.endpoint.network_mut().map(|network| network.tell_departure()).is_some()
     }
 
     /// Before it leaves: that members of a world are out of step, if nobody here was told so.

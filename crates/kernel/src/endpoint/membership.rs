@@ -156,6 +156,7 @@ impl<N: Channel> Endpoint<N> {
         for slot in 0..self.core.segment.plan().slots() {
             changed |= self.refresh_slot(slot);
         }
+        self.meet_hosts();
         for far in 0..self.far_peers {
             changed |= self.refresh_far_record(far);
         }

@@ -7,7 +7,7 @@ use landeck_memory::{LaneRecord, Operation};
 use landeck_wire::way::{Extent, MessageWay, choose};
 use landeck_wire::{Class, ContextId};
 
-use super::{Endpoint, Started};
+use super::{Endpoint, NetworkOpener, Started};
 use crate::area::Area;
 use crate::arrival::{Core, Direct, DirectOwn};
 use crate::budget::Interest;
@@ -28,6 +28,22 @@ impl<N: Channel> Endpoint<N> {
         (self.has_left, self.core.leaves) = (false, false);
         (0..self.far_peers).for_each(|far| self.core.chunks.forget(Peer(self.first_far + far)));
         self.core.membership.meet_far();
+    }
+
+    /// Has the network opened as soon as this process sees that another host takes part in the job. Until then the endpoint
+    /// is that of a job on one host.
+    pub fn await_hosts(&mut self, opener: NetworkOpener<N>) {
+        self.opener = Some(opener);
+    }
+
+    /// Opens the network that waits for other hosts, if there are any now.
+    pub(super) fn meet_hosts(&mut self) {
+        let Some(mut open) = self.opener.take() else { return };
+        if !(self.core.segment.knows_other_hosts() && open(self)) {
+            // Another look is due at the next change; at once, if it could not be opened.
+            self.core.membership.is_behind |= self.core.segment.knows_other_hosts();
+            self.opener = Some(open);
+        }
     }
 
     /// Sets how many senders on other hosts answer this process in one step of a group that has no wish of its own.

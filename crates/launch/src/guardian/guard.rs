@@ -127,7 +127,7 @@ impl Guard {
             host: SegmentId(segment.plan().host),
             processes: segment.plan().processes,
             guests: segment.plan().guests,
-            keeps_ranks: segment.plan().spans_hosts(),
+            keeps_ranks: segment.plan().has_host_tables(),
             is_held: order.is_held,
             on_failure: order.on_failure,
             grace: order.grace,

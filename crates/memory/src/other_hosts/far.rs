@@ -108,6 +108,13 @@ impl FarRecord {
 }
 
 impl Segment {
+    /// Whether other hosts take part in the job, or have: from the beginning, or since they were added. The places of the
+    /// first host that is added are the first of the far table.
+    pub fn knows_other_hosts(&self) -> bool {
+        let is_added = || self.plan().takes_hosts && self.far_record(0).process.host != 0;
+        self.plan().world_spans_hosts() || is_added()
+    }
+
     /// Reads the daemon's record of a process on another host. A record outside the table is free.
     pub fn far_record(&self, far: u32) -> FarRecord {
         if far >= self.plan().far {
@@ -163,7 +170,7 @@ impl Segment {
         if rank >= plan.ranks {
             return u32::MAX;
         }
-        if !plan.spans_hosts() {
+        if !plan.world_spans_hosts() {
             return rank;
         }
         let entry = self.word(self.entry(rank)).load(Ordering::Acquire).wrapping_sub(1);
@@ -174,7 +181,7 @@ impl Segment {
     /// ([`Segment::rank_of`]).
     pub fn rank_of_peer(&self, peer: u32) -> Option<u32> {
         let plan = self.plan();
-        if !plan.spans_hosts() {
+        if !plan.world_spans_hosts() {
             return (peer < plan.processes).then_some(peer);
         }
         if peer >= plan.slots() + plan.far {
@@ -188,7 +195,7 @@ impl Segment {
     /// happens on one host, and outside the tables.
     pub fn set_peer_of_rank(&self, rank: u32, peer: u32) {
         let plan = self.plan();
-        if plan.spans_hosts() && rank < plan.ranks && peer < plan.slots() + plan.far {
+        if plan.world_spans_hosts() && rank < plan.ranks && peer < plan.slots() + plan.far {
             self.word(self.entry(rank)).store(peer + 1, Ordering::Release);
             self.word(self.entry(plan.ranks + peer)).store(rank + 1, Ordering::Release);
         }
@@ -257,7 +264,7 @@ impl Observed {
     /// The rank that the first process of each slot had in the first world.
     pub fn ranks_of_slots(&self) -> Vec<Option<u32>> {
         let plan = self.plan();
-        if !plan.spans_hosts() {
+        if !plan.world_spans_hosts() {
             return (0..plan.slots()).map(|slot| (slot < plan.processes).then_some(slot)).collect();
         }
         // Two entries of 32 bits are one word; the first one of the slots may be its second half.
@@ -318,6 +325,24 @@ mod tests {
         assert_eq!(segment.far_record(2), other);
         let as_slot = segment.peer_record(segment.plan().slots() + 2);
         assert_eq!((as_slot.state, as_slot.pid, as_slot.status), (SlotState::Alive, 4711, -11));
+    }
+
+    #[test]
+    fn a_job_on_one_host_knows_others_when_they_have_places() {
+        let alone = segment(2);
+        let plan = SegmentPlan { takes_hosts: true, ..alone.plan().clone() };
+        let growing = Segment::local(&plan);
+        let process = FarProcess { host: 9, slot: 0, incarnation: 0 };
+        for segment in [&alone, &growing] {
+            assert!(!segment.knows_other_hosts());
+            segment.set_far_record(0, FarRecord { process, ..FarRecord::default() });
+        }
+        assert!(growing.knows_other_hosts() && !alone.knows_other_hosts());
+        assert_eq!((growing.peer_of_rank(1), growing.rank_of_peer(4)), (1, None));
+        // No number of a group comes twice: the arbiter leases the lower half to all others.
+        assert_eq!(growing.take_group_number(), Some(crate::plan::GROUP_NUMBERS / 2));
+        let added = Segment::local(&SegmentPlan { processes: 0, ..plan });
+        assert!(added.knows_other_hosts() && added.take_group_number().is_none());
     }
 
     #[test]

@@ -8,9 +8,9 @@ use crate::plan::{LINK_HOSTS_MAX, LINK_WORDS};
 use crate::segment::Segment;
 
 impl Segment {
-    /// The number of the host of this segment; `None` in a job on one host.
+    /// The number of the host of this segment in its machine; `None` without tables for other hosts.
     pub fn own_host_number(&self) -> Option<u16> {
-        if !self.plan().spans_hosts() {
+        if !self.plan().has_host_tables() {
             return None;
         }
         let word = self.long(self.plan().links()).load(Ordering::Acquire) as u32;
@@ -19,7 +19,7 @@ impl Segment {
 
     /// The place of this host in the list of the job's hosts.
     pub fn own_host_place(&self) -> u32 {
-        match self.plan().spans_hosts() {
+        match self.plan().has_host_tables() {
             true => (self.long(self.plan().links()).load(Ordering::Acquire) >> 32) as u32,
             false => 0,
         }
@@ -28,7 +28,7 @@ impl Segment {
     /// Writes the number of this host, and its place in the list of the job's hosts; for the segment's maker alone, before a
     /// process attaches.
     pub fn set_own_host(&self, number: u16, place: u32) {
-        if self.plan().spans_hosts() {
+        if self.plan().has_host_tables() {
             let word = (u64::from(number) + 1) | (u64::from(place) << 32);
             self.long(self.plan().links()).store(word, Ordering::Release);
         }
@@ -74,7 +74,7 @@ impl Segment {
     }
 
     fn link_host_places(&self) -> std::ops::Range<u64> {
-        0..if self.plan().spans_hosts() { LINK_HOSTS_MAX } else { 0 }
+        0..if self.plan().has_host_tables() { LINK_HOSTS_MAX } else { 0 }
     }
 
     /// The number of the host at a place, plus one.

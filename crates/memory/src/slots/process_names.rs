@@ -12,9 +12,13 @@ impl Segment {
         }
     }
 
-    /// The name of the host of this segment: the only one that has a name and no far process. If that is not clear, the
-    /// kernel's name of this computer.
+    /// The name of the host of this segment: that of its number, or else the only one that has no far process. If that is not
+    /// clear, the kernel's name of this computer.
     fn own_host_in_words(&self) -> String {
+        let own = self.own_host_number().map(|number| self.host_name(number).to_string());
+        if let Some(own) = own.filter(|name| !name.is_empty()) {
+            return own;
+        }
         let records = (0..self.plan().far).map(|far| self.far_record(far));
         let far = records.filter(|record| record.state != SlotState::Free);
         let far: Vec<u16> = far.map(|record| record.host_number).collect();
@@ -30,7 +34,7 @@ impl Segment {
 
     /// The words ` on n2` for a peer; empty if the job has one host.
     pub fn on_host(&self, peer: u32) -> String {
-        if !self.plan().spans_hosts() {
+        if !self.knows_other_hosts() {
             return String::new();
         }
         let far = peer.checked_sub(self.plan().slots()).map(|far| self.far_record(far));

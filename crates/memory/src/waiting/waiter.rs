@@ -418,7 +418,7 @@ impl Waiter {
             let members = waiting.members(record);
             self.segment.set_remark(self.slot, &Remark { since_ns, call, any_of, members });
         }
-        if self.segment.plan().spans_hosts() && now_ns >= remarks.lanes_due_ns {
+        if self.segment.plan().has_host_tables() && now_ns >= remarks.lanes_due_ns {
             remarks.lanes_due_ns = now_ns + LANES_EVERY_NS;
             self.segment.set_lanes(self.slot, since_ns, waiting.lanes(now_ns));
         }

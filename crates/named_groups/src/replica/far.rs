@@ -42,7 +42,7 @@ type Handles<'a> = (&'a Arc<Shared>, &'a Arc<ServerHandle>);
 impl Replica {
     /// Whether processes of other hosts may ask for what lies here.
     pub(crate) fn serves_other_hosts(&self) -> bool {
-        self.copy().is_none() && self.shared.segment.plan().spans_hosts()
+        self.copy().is_none() && self.shared.segment.plan().has_host_tables()
     }
 
     /// Takes the server's seat of a new group, so that other hosts find it.
@@ -99,7 +99,7 @@ impl Replica {
         name: &Name,
     ) -> Result<()> {
         let (segment, kind) = (&shared.segment, ObjectKind::Group);
-        if !segment.plan().spans_hosts() {
+        if !segment.plan().has_host_tables() {
             return Ok(());
         }
         let until = now_ns() + END_TIME.as_nanos() as u64;

@@ -229,6 +229,9 @@ impl ServedGroup {
 
     /// The follower that a client is, which may be new and has had so many broadcasts.
     fn follower(&mut self, client: Client, broadcasts: u64) -> &mut Follower {
+        if !std::mem::replace(&mut self.has_fed, true) {
+            self.replica.log.waits(WaitsFor::Messages, true);
+        }
         let Client { peer, incarnation, context, .. } = client;
         let known = self.followers.iter().position(|it| it.peer == peer && it.context == context);
         let place = known.unwrap_or_else(|| {

@@ -448,7 +448,7 @@ impl GroupLog {
 /// The processes that may have requests: those of the host, and those of other hosts that it knows.
 pub fn peers_of(segment: &Segment) -> u32 {
     let plan = segment.plan();
-    plan.slots() + if plan.spans_hosts() { plan.far } else { 0 }
+    plan.slots() + if plan.has_host_tables() { plan.far } else { 0 }
 }
 
 /// After each store: here a process dies in tests that have it so.

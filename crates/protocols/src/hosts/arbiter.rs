@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 const BLOCK: u32 = 4_096;
 /// The jobs that are over and still known as such, for what hosts say late about them.
 const OVER_MAX: usize = 1_024;
-/// The first group number that is not given out.
-const NUMBERS_END: u32 = 1 << 27;
+/// The first group number that is not leased. Behind it are as many others, which the host has that a job began on alone.
+const NUMBERS_END: u32 = 1 << 26;
 
 /// The state of a host, as words say it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -796,7 +796,7 @@ mod tests {
         assert_eq!(lease(1, 1), Ok(NumberBlock { first: 4_096, count: 4_096 }), "repeated");
         assert_eq!(lease(2, 1), Ok(NumberBlock { first: 8_192, count: 4_096 }));
         let blocks = (2..).take_while(|&request| lease(1, request).is_ok()).count();
-        assert_eq!(blocks, (1 << 15) - 3);
+        assert_eq!(blocks, (1 << 14) - 3);
         assert_eq!(lease(1, 0), Err(NumbersError::Exhausted { job: JOB }));
         assert!(matches!(lease(9, 1), Err(NumbersError::NoHost { .. })));
     }

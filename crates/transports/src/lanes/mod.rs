@@ -203,6 +203,14 @@ impl Lanes {
         Ok(lanes)
     }
 
+    /// Tells the daemon at the other end of `socket` that a process has left that has had no lanes.
+    pub fn tell_departure_of(segment: &Segment, slot: u32, socket: OwnedFd) {
+        let incarnation = segment.slot_record(slot).incarnation;
+        let mut daemon = DaemonSocket::new(socket);
+        daemon.say(Handover::Hello { slot, incarnation, lanes_max: 0 });
+        daemon.say(Handover::Left);
+    }
+
     fn create(
         socket: OwnedFd,
         (slot, incarnation, lanes_max): (u32, u32, u32),

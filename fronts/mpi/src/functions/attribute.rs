@@ -307,7 +307,7 @@ fn predefined(number: c_int) -> Result<Option<*mut c_void>, Mistake> {
         HOST => &OWN_HOST,
         WTIME_IS_GLOBAL => {
             // Each host has a clock of its own.
-            ONE_CLOCK.store((!job::spans_hosts()?).into(), Ordering::Relaxed);
+            ONE_CLOCK.store((!job::world_spans_hosts()?).into(), Ordering::Relaxed);
             &ONE_CLOCK
         }
         LASTUSEDCODE => {

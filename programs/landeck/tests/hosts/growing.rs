@@ -12,7 +12,17 @@ const MEMBERS: usize = 5;
 
 /// The test of this program as a job of one process on each of the hosts of the machine.
 fn as_job<'a>(test: &'a str, program: &'a str, options: &[&'a str]) -> Vec<&'a str> {
-    let first = ["run", "--name", "heat", "-n", "2", "--map-by", "node"];
+    as_job_of("2", test, program, &[&["--map-by", "node"], options].concat())
+}
+
+/// The test of this program as a job of so many processes, which the first host has room for.
+fn as_job_of<'a>(
+    processes: &'a str,
+    test: &'a str,
+    program: &'a str,
+    options: &[&'a str],
+) -> Vec<&'a str> {
+    let first = ["run", "--name", "heat", "-n", processes];
     [&first[..], options, &[program, test, "--exact", "--nocapture", "--test-threads=1"]].concat()
 }
 
@@ -29,7 +39,7 @@ impl Worker {
     fn join() -> Self {
         let job = Job::join().unwrap();
         let world = job.world();
-        let options = GroupOptions::default().minimum(2);
+        let options = GroupOptions::default().minimum(world.size() as u32);
         let made = (world.rank() == 0).then(|| job.create_group("workers", options).unwrap());
         if world.rank() < world.size() {
             world.barrier().unwrap();
@@ -197,18 +207,19 @@ fn a_host_that_a_job_has_grown_onto_is_lost_and_comes_back_without_harm() {
     cluster.stop_lab();
 }
 
-/// A process that was started by hand on a host without a part of the job.
-fn visit_a_job(job: &str) {
+/// A process that was started by hand on a host without a part of the job. So many of its processes were started.
+fn visit_a_job(job: &str, started: usize) {
     match Job::join() {
         Err(error) => println!("refused: {error}"),
         Ok(guest) => {
+            let members = guest.world().size() + started + 1;
             let inbox = guest.open_mailbox("commands").unwrap();
             inbox.post(landeck::Message::new().pack_text("go on")).unwrap();
             // A named group of another host, which has no rank of this one.
             let group = guest.open_group("workers").unwrap();
             let mut own = guest.create_mailbox().unwrap();
             let mut member = group.join(&mut own).unwrap();
-            while member.advance().and_then(|_| member.world()).unwrap().size() < 3 {}
+            while member.advance().and_then(|_| member.world()).unwrap().size() < members {}
             let sum = member.world().unwrap().all_reduce(10u64, Sum).unwrap();
             println!("guest of {job}: {sum}");
             member.leave().unwrap();
@@ -245,7 +256,7 @@ fn guests_join_on_a_host_without_a_part_of_their_job() {
         return work_with_guests();
     }
     if let Ok(job) = std::env::var("LANDECK_JOB") {
-        return visit_a_job(&job);
+        return visit_a_job(&job, 0);
     }
     let test = "guests_join_on_a_host_without_a_part_of_their_job";
     let Some(cluster) = lab(test, 3, &["n2"]) else { return };
@@ -274,9 +285,6 @@ fn guests_join_on_a_host_without_a_part_of_their_job() {
         n3["state"] == "up" && n3["why"].as_str().unwrap().contains("time 2")
     });
     let alone = cluster.start_waiting(0, "alone", "1");
-    let refused = guest("alone");
-    let why = "job alone of machine lab cannot be joined on this host: it began on one host";
-    assert!(refused.contains(why), "{refused}");
     let second = cluster.start_waiting(1, "alone", "1");
     let refused = guest("alone");
     assert!(
@@ -288,6 +296,86 @@ fn guests_join_on_a_host_without_a_part_of_their_job() {
     (0..2).for_each(|host| drop(cluster.shell(host, "touch /tmp/go")));
     for other in [alone, second] {
         other.end().assert(0, &[]);
+    }
+    cluster.stop_lab();
+}
+
+/// The ranks are on the first host of the machine. One process is started on the second one, and a guest comes on the third.
+fn work_from_one_host(test: &str) {
+    let mut worker = Worker::join();
+    let (ranks, rank) = (worker.job.world().size(), worker.job.world().rank());
+    let mut commands = worker.job.create_mailbox().unwrap();
+    if rank == 0 {
+        commands.register("commands").unwrap();
+    }
+    if !worker.is_started() {
+        assert_eq!(worker.grow_to(ranks, 1), ranks as u64);
+        assert!(!worker.job.spans_hosts());
+        if rank == 0 {
+            let hosts = worker.job.hosts();
+            let second = hosts.iter().find(|host| host.name() == "n2").unwrap();
+            worker.start_on(second, test);
+        }
+    }
+    assert_eq!(worker.grow_to(ranks + 1, 10), 10 * (ranks as u64 + 1));
+    assert!(worker.job.spans_hosts());
+    worker.member.sync().unwrap();
+    // All see what all have sent in one order.
+    worker.member.broadcast(landeck::Message::new().pack(&[rank.min(ranks) as u64])).unwrap();
+    let mut next = || worker.inbox.retrieve_within(LONG).unwrap().unpack_value::<u64>().unwrap();
+    let order: Vec<u64> = (0..=ranks).map(|_| next()).collect();
+    println!("order {order:?}");
+    worker.member.sync().unwrap();
+    if rank == 0 {
+        let mut command = commands.retrieve_within(LONG).unwrap();
+        assert_eq!(command.unpack_text().unwrap(), "go on");
+    }
+    assert_eq!(worker.grow_to(ranks + 2, 10), 10 * (ranks as u64 + 2));
+    assert_eq!(worker.shrink_to(ranks + 1), ranks + 1);
+    if worker.is_started() {
+        println!("pid {} works", std::process::id());
+    }
+    assert_eq!(worker.shrink_to(ranks), ranks);
+    println!("rank {rank} goes on");
+    worker.leave();
+}
+
+#[test]
+fn a_job_that_began_on_one_host_takes_processes_and_guests_on_others() {
+    const TEST: &str = "growing::a_job_that_began_on_one_host_takes_processes_and_guests_on_others";
+    if is_member() {
+        return work_from_one_host(TEST);
+    }
+    if let Ok(job) = std::env::var("LANDECK_JOB") {
+        return visit_a_job(&job, 1);
+    }
+    let test = "a_job_that_began_on_one_host_takes_processes_and_guests_on_others";
+    let Some(cluster) = lab(test, 3, &["n2", "n3"]) else { return };
+    let program = std::env::current_exe().unwrap();
+    for ranks in 1..=2 {
+        let (processes, options) = (ranks.to_string(), ["--on-failure", "notify"]);
+        let arguments = as_job_of(&processes, TEST, program.to_str().unwrap(), &options);
+        let job = start(&mut cluster.landeck(&arguments));
+        let orders = |text: &str| -> Vec<String> {
+            let ends = text.split("order ").skip(1).filter_map(|rest| rest.split_once('\n'));
+            ends.map(|(order, _)| order.to_owned()).collect()
+        };
+        job.out.wait_for("the messages of all", |text| orders(text).len() == ranks + 1);
+        let seen = orders(&job.out.text());
+        assert!(seen.iter().all(|order| *order == seen[0]), "{seen:?}");
+        let mut guest = cluster.hosts.command(2, &program);
+        guest.args([TEST, "--exact", "--nocapture", "--test-threads=1"]);
+        let guest = run(guest.env("LANDECK_JOB", "heat").stdin(Stdio::null()));
+        let sum = format!("guest of heat: {}\n", 10 * (ranks + 2));
+        assert!(guest.assert(0, &[]).out.contains(&sum), "{guest:?}");
+        job.out.wait_for("the started process", |text| text.contains(" works\n"));
+        let text = job.out.text();
+        let (_, pid) = text.split_once("pid ").unwrap();
+        let pid = pid.split_once(' ').unwrap().0.parse().unwrap();
+        cluster.signal_pid(1, pid, "KILL");
+        job.out
+            .wait_for("that the ranks go on", |text| text.matches(" goes on\n").count() == ranks);
+        job.end().assert(137, &["started process 0", "host n2) was killed by signal 9"]);
     }
     cluster.stop_lab();
 }

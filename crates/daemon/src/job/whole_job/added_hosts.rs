@@ -178,7 +178,7 @@ impl WholeJob {
         if !context.hosts().any(|entry| entry.host == host) {
             return Err("it is no host of the machine, or is lost".to_owned());
         }
-        if self.spec.first_hosts() == 1 {
+        if !self.spec.has_host_tables() {
             return Err("it began on one host, and stays there".to_owned());
         }
         if !self.spec.has_room_for(host) {
