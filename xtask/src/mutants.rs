@@ -218,8 +218,8 @@ const MUTANTS: &[Mutant] = &[
     Mutant {
         breaks: "added hosts that are alone end",
         file: GROWTH,
-        line: "        self.close();\n        true",
-        changed: "        self.close();\n        false",
+        line: "if self.is_released || !hosts.iter().all(|&host| self.is_added(host)) {",
+        changed: "if self.is_released || !hosts.is_empty() {",
         test: "growth::",
     },
     Mutant {

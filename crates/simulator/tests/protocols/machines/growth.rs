@@ -349,7 +349,9 @@ impl World {
 
     fn send(&mut self, from: HostNumber, to: HostNumber, job: JobId, message: Message) {
         let is_bulk = matches!(message, Message::Over);
-        let incarnations = [from, to].map(|host| self.hosts[&host].incarnation);
+        // A trunk leads to the incarnation that the sender knows, and to none once that is lost.
+        let Some(&known) = self.hosts[&from].known.get(&to) else { return };
+        let incarnations = [self.hosts[&from].incarnation, known];
         // A trunk breaks now and then, and what it carried comes over the next one.
         let longest = self.draw.pick(&[1, 1, 20, 200, 200, 1_000]);
         let wait = match from == to {
@@ -510,6 +512,7 @@ impl World {
                 }
                 part.state = PartState::Begun;
                 self.let_visitors_in(own);
+                self.plan(Duration::from_millis(100), Event::GuestComes(job, own));
                 knows_earlier_guests(&self.parts(job), own)?;
                 return self.check_places(job);
             }
@@ -538,7 +541,7 @@ impl World {
             PartState::Begun => {
                 part.state = PartState::Ended;
                 let conductor = part.conductor;
-                self.send_if_known(host, conductor, job, Message::AllEnded);
+                self.send(host, conductor, job, Message::AllEnded);
                 self.plan(Duration::from_millis(300), Event::Over(job, host, segment));
             }
             // It ends with its conductor, and has begun nothing.
@@ -552,19 +555,13 @@ impl World {
         }
     }
 
-    fn send_if_known(&mut self, from: HostNumber, to: HostNumber, job: JobId, message: Message) {
-        if self.hosts[&from].known.contains_key(&to) {
-            self.send(from, to, job, message);
-        }
-    }
-
     fn part_is_over(&mut self, job: JobId, host: HostNumber, segment: SegmentId) {
         let part = self.host(host).parts.get(&job).filter(|part| part.segment == segment);
         let Some(conductor) = part.map(|part| part.conductor) else { return };
         self.host(host).parts.remove(&job);
-        self.send_if_known(host, conductor, job, Message::Over);
+        self.send(host, conductor, job, Message::Over);
         if self.hosts[&host].visited.contains(&job) {
-            self.send_if_known(host, conductor, job, Message::PartWanted);
+            self.send(host, conductor, job, Message::PartWanted);
         }
     }
 
@@ -572,7 +569,10 @@ impl World {
     fn visit(&mut self, job: JobId, host: HostNumber) {
         let Some(it) = self.jobs.get(&job).filter(|it| !it.is_over) else { return };
         let conductor = it.conductor;
-        if self.hosts[&host].is_up && self.hosts[&host].known.contains_key(&conductor) {
+        // The founder's answer comes behind the words on the conductor's host.
+        let incarnation = self.hosts[&conductor].incarnation;
+        let knows_conductor = self.hosts[&host].known.get(&conductor) == Some(&incarnation);
+        if self.hosts[&host].is_up && knows_conductor {
             self.host(host).visited.insert(job);
             self.send(host, conductor, job, Message::PartWanted);
             self.plan(Duration::from_millis(1), Event::LookAtVisitors(host));
@@ -816,15 +816,15 @@ impl World {
     /// All messages have arrived, and nobody waits for anything.
     fn at_rest(&self) -> Check {
         for (&job, it) in self.jobs.iter().filter(|(_, it)| !it.is_over) {
-            ensure(it.open.is_empty(), "each wish has its answer", || {
-                format!("job {job} still waits for {:?}", it.open)
-            })?;
             let is_alone = it.awaited == it.added;
             ensure(!is_alone, "added hosts that are alone end", || format!("job {job} lives on"))?;
             let parts = self.parts(job);
             let with_part: BTreeSet<HostNumber> = parts.keys().copied().collect();
             ensure(with_part == it.awaited, "a host that is given up has no part", || {
                 format!("job {job} has parts on {with_part:?}, and knows of {:?}", it.awaited)
+            })?;
+            ensure(it.open.is_empty(), "each wish has its answer", || {
+                format!("job {job} still waits for {:?}", it.open)
             })?;
             self.check_places(job)?;
             let is_short = |part: &&Part| part.has_begun() && part.hosts != it.hosts;
