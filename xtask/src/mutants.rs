@@ -122,6 +122,13 @@ const MUTANTS: &[Mutant] = &[
         file: GROWTH,
         line: "            && host.segment == segment\n            && awaited",
         changed: "            && awaited",
+        test: "protocols units: hosts::growth::tests::an_answer_about_a_host_that_was_given_up",
+    },
+    Mutant {
+        breaks: "a guest comes when all hosts know its places (nobody is awaited)",
+        file: GROWTH,
+        line: "awaited: others.clone(), guests: Vec::new()",
+        changed: "awaited: BTreeSet::new(), guests: Vec::new()",
         test: "growth::",
     },
     Mutant {

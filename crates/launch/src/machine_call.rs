@@ -329,7 +329,7 @@ mod tests {
         match find(None) {
             Ok(only) => assert_eq!(only, name),
             Err(MachineError::Choice(MachineChoiceError::Several(names))) => {
-                assert!(names.contains(&own))
+                assert!(names.contains(&own));
             }
             Err(error) => panic!("{error}"),
         }
