@@ -99,6 +99,8 @@ impl Launch {
         let (is_exclusive, waits) = (wish.is_exclusive, wish.waits);
         let order = wish.order;
         let booking = BookingWish { processes, order, is_exclusive, waits };
+        // Without this, `landeck end` does not find a job that waits.
+        let _listens = Address::of_launcher(job, &JobName::new(&name)).listen_for_streams();
         let hosts = call.book(job, name, booking)?.map_err(|text| {
             let text = format!("{text}. The job was not started; --wait waits");
             LaunchError::Refused { exit_code: LAUNCHER_FAILED, text }
@@ -147,7 +149,7 @@ impl Launch {
                     Some(call) => Arbiter::of_machine(call, spec),
                 });
                 let reads_input = self.stdin != InputTo::None;
-                // Without this, `landeck end` finds the job where it has a part.
+                // Without this, `landeck end` finds the job where it has a part. A job that was booked listens already.
                 let name = JobName::new(&self.job_name());
                 let _listens = Address::of_launcher(job, &name).listen_for_streams();
                 Job::new(self, &plan.programs, parts, (output, file), reads_input)?.run()

@@ -418,6 +418,13 @@ fn a_job_that_waits_begins_when_hosts_are_free() {
     let mut waiting = start(&mut cluster.landeck_on(1, &alone));
     thread::sleep(Duration::from_millis(300));
     assert!(waiting.goes_on(), "{}", waiting.err.text());
+    let given_up = ["run", "--exclusive", "--wait", "--name", "given-up", "-n", "1", "hostname"];
+    let given_up = start(&mut cluster.landeck_on(1, &given_up));
+    wait_until("it is found and ended", || {
+        run(&mut cluster.landeck_on(1, &["end", "given-up"])).status.success()
+    });
+    let ended = given_up.end();
+    assert!(!ended.status.success() && ended.out.is_empty(), "{}", ended.out);
     (0..2).for_each(|host| drop(cluster.shell(host, "touch /tmp/go")));
     first.end().assert(0, &[]);
     assert_eq!(waiting.end().assert(0, &[]).out, "n2\n");

@@ -1,4 +1,4 @@
-//! Hosts that are added to a job while it runs. The decisions are those of [`Growth`]; this carries them out.
+//! Hosts that are added to a job while it runs. The decisions are those of `protocols::hosts::Growth`; this carries them out.
 
 use landeck_launch::events::Happened;
 use landeck_launch::messages::{ArbiterReport, PartCommand, PartEvent, PartRefusal};
