@@ -75,13 +75,12 @@ impl Replica {
             TimeLimit::Unlimited,
             |_| Some(slot),
             |local| {
-                let state = &local.state;
-                let is_over = state.phase() == Phase::Ended;
-                let is_alone = || self.how_it_left(slot, incarnation).map(|_| None);
-                Ok((state.epochs() > 0)
-                    .then_some(Some(true))
-                    .or(is_over.then_some(Some(false)))
-                    .or_else(is_alone))
+                Ok(match (local.state.epochs(), local.state.phase()) {
+                    (0, Phase::Ended) => Some(Some(false)),
+                    // The maker may have died in the middle.
+                    (0, _) => self.how_it_left(slot, incarnation).map(|_| None),
+                    _ => Some(Some(true)),
+                })
             },
         )?;
         match settled.map_or_else(|| self.serve_other_hosts(name).map(|()| true), Ok) {

@@ -40,20 +40,15 @@ impl WholeJob {
             return;
         }
         let job = self.spec.job;
-        let added = self.spec.hosts.iter().enumerate().skip(self.spec.first_hosts());
-        for (place, host) in added {
-            // One that was lost may have been added again.
-            if self.spec.place_of(host.number) != Some(place) {
-                continue;
-            }
-            let there = self.processes_there.present.get(&host.segment).map_or(0, BTreeSet::len);
-            let started = self.growth.processes_on(host.number);
+        for &host in self.awaited.iter().filter(|host| self.growth.is_added(**host)) {
+            let Some(place) = self.spec.place_of(host) else { continue };
+            let segment = self.spec.hosts[place].segment;
+            let there = self.processes_there.present.get(&segment).map_or(0, BTreeSet::len);
+            let started = self.growth.processes_on(host);
             let processes = started.max(u32::try_from(there).unwrap_or(u32::MAX));
-            let told = self.processes_there.told.entry(host.number).or_default();
-            if self.awaited.contains(&host.number)
-                && std::mem::replace(told, processes) != processes
-            {
-                let message = MachineMessage::Processes { job, host: host.number, processes };
+            let told = self.processes_there.told.entry(host).or_default();
+            if std::mem::replace(told, processes) != processes {
+                let message = MachineMessage::Processes { job, host, processes };
                 context.send_machine(HostNumber::ARBITER, message);
             }
         }
