@@ -18,7 +18,7 @@
 
 #include "measure.h"
 
-enum { CONNECT_MS = 10000 };
+enum { CONNECT_MS = 25000 };
 
 static int connection;
 static char *outgoing, *incoming;
