@@ -580,6 +580,7 @@ impl<'a> Job<'a> {
             }
             PartEvent::Places(places) => self.take_places(place, places),
             PartEvent::Said(text) => self.output.say(&text),
+            PartEvent::Stands => self.take_resumed(place),
             PartEvent::Over => self.end_host(place),
         }
     }
@@ -628,6 +629,15 @@ impl<'a> Job<'a> {
         // It inherits the blocked signals, which belong to the launcher's loop.
         builder.spawn(work).map_err(system("start a thread"))?;
         Ok(())
+    }
+
+    /// The part of a host has another daemon. What the last one had read, and not passed on, is lost.
+    fn take_resumed(&mut self, place: usize) {
+        let Some(record) = &self.record else { return };
+        let host = record.host(place);
+        self.output.say(&format!(
+            "landeckd on {host} has started again. The processes there go on; lines of their output may be missing."
+        ));
     }
 
     /// The place of a host in the list: the last one, as a host that was lost may have been added again.

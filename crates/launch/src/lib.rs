@@ -15,6 +15,7 @@ pub mod machine_hosts;
 pub mod messages;
 pub mod output;
 mod output_files;
+pub mod parcel;
 pub mod part;
 mod parts;
 pub mod plan;

@@ -81,6 +81,9 @@ pub enum PartEvent {
     Places(Vec<Whereabouts>),
     /// A text for the user.
     Said(String),
+    /// Another daemon drives the part from now on, in the place of one that was killed. The events before this one may have come
+    /// before; what was under way in the daemon is lost.
+    Stands,
     /// Nothing more will come.
     Over,
 }

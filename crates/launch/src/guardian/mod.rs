@@ -13,10 +13,10 @@
 //! only loop.
 
 mod conversation;
-mod data;
 mod guard;
 mod message;
 pub mod server;
+mod told;
 
 use std::convert::Infallible;
 use std::io;
@@ -37,6 +37,8 @@ use serde::{Deserialize, Serialize};
 use conversation::{Conversation, Heard};
 use guard::Forker;
 pub(crate) use guard::child_signals;
+
+use crate::parcel;
 
 /// The orders for the guardian. The streams do not travel with the rest, since descriptors are passed beside it.
 #[derive(Debug, Serialize, Deserialize)]
@@ -149,6 +151,8 @@ pub enum Event {
     },
     /// The last process has ended, and so has everything that any of them started.
     AllEnded,
+    /// Everything that counts was told again, but that all have ended.
+    AllTold,
     /// The guardian itself has died; everything below it was killed.
     GuardianGone,
 }
@@ -179,6 +183,9 @@ pub enum Command {
         /// The answer.
         answer: StartAnswer,
     },
+    /// Tell everything again that counts, with [`Event::AllTold`] behind it: another daemon has the place of one that was
+    /// killed.
+    TellAgain,
 }
 
 impl Command {
@@ -365,7 +372,7 @@ impl Guardian {
         streams: &Streams,
     ) -> Result<(), GuardianError> {
         let refused = |source| GuardianError::System { attempt: "be told what to start", source };
-        let data = data::data_of(image).map_err(refused)?;
+        let data = parcel::file_of(image).map_err(refused)?;
         self.signal(Signal::CONT);
         let beside: Vec<BorrowedFd<'_>> =
             std::iter::once(&data).chain(streams).map(AsFd::as_fd).collect();
