@@ -21,9 +21,12 @@ use crate::facts::HostFacts;
 use crate::figures::LinkFindings;
 use crate::hub::Hub;
 use crate::job_message::{JobContent, JobMessage};
+use crate::lanes::Lanes;
 use crate::links::MeasuringSecret;
+use crate::machine::journal::Journal;
 use crate::machine_message::MachineMessage;
-use crate::reactor::JOB_TOKENS;
+use crate::parts::{PartOfHost, far_processes};
+use crate::reactor::{JOB_TOKENS, Reactor};
 use crate::trunks::envelope::EnvelopeClass;
 
 /// The daemon, as the jobs of its host see it.
@@ -45,6 +48,8 @@ pub(crate) trait JobHandler {
     fn ready(&mut self, context: &mut Context<'_>, token: u64, events: EventFlags);
     /// A turn of the loop is over.
     fn tick(&mut self, context: &mut Context<'_>);
+    /// The host table is known, and everything that was said before this daemon began. It comes once, before any word.
+    fn welcomed(&mut self, context: &mut Context<'_>);
     /// A host is connected: its trunk is open, for the first time or again.
     fn host_up(&mut self, context: &mut Context<'_>, host: HostNumber);
     /// A host is not connected any more: its trunk ended and could not be renewed.
@@ -218,13 +223,39 @@ impl<'a> Context<'a> {
         segment: Segment,
         far: Vec<ProcessId>,
     ) -> io::Result<()> {
+        self.take_part(job, segment, far, |lanes, reactor, part| lanes.add_part(reactor, job, part))
+    }
+
+    /// Goes on with a part of the run before: its segment, and the listening socket for its processes.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub(crate) fn resume_part(
+        &mut self,
+        job: JobId,
+        segment: Segment,
+        listener: OwnedFd,
+    ) -> io::Result<()> {
+        let far = far_processes(&segment);
+        self.take_part(job, segment, far, |lanes, reactor, part| {
+            lanes.resume_part(reactor, job, part, listener)
+        })
+    }
+
+    fn take_part(
+        &mut self,
+        job: JobId,
+        segment: Segment,
+        far: Vec<ProcessId>,
+        listen: impl FnOnce(&mut Lanes, &mut Reactor, &PartOfHost) -> io::Result<()>,
+    ) -> io::Result<()> {
         let hub = &mut *self.hub;
         let host = SegmentId(segment.plan().host);
         hub.parts.add(job, segment, far, hub.members.words());
         // The new segment has none yet.
         hub.numbers_at = Duration::ZERO;
         if let Some(part) = hub.parts.get(job)
-            && let Err(error) = hub.lanes.add_part(&mut hub.reactor, job, part)
+            && let Err(error) = listen(&mut hub.lanes, &mut hub.reactor, part)
         {
             hub.parts.remove(job);
             return Err(error);
@@ -237,6 +268,16 @@ impl<'a> Context<'a> {
             hub.send(HostNumber::ARBITER, &DaemonMessage::PartAdded { job, segment: host });
         }
         Ok(())
+    }
+
+    /// The listening socket for the processes of a part.
+    pub(crate) fn listener_of(&self, job: JobId) -> Option<BorrowedFd<'_>> {
+        self.hub.lanes.listener_of(job)
+    }
+
+    /// The journal of this daemon.
+    pub(crate) fn journal(&self) -> &Journal {
+        &self.hub.journal
     }
 
     /// Adds the places of the guests of one more host of a job, behind all others of its segment here.

@@ -32,6 +32,8 @@ use crate::heartbeats::{HeardBeat, Heartbeats};
 use crate::job_message::JobMessage;
 use crate::lanes::{LaneTools, Lanes, LanesEvent};
 use crate::links::{LinkMeasurer, LinkTools};
+use crate::machine::journal::{Change, Entry, EntryName, Journal, KeptPlace};
+use crate::machine::standing::Place;
 use crate::machine_message::MachineMessage;
 use crate::membership::members::{Members, MembersEvent};
 use crate::membership::watch::{SilenceWatch, WatchEvent};
@@ -67,6 +69,8 @@ pub(crate) enum Incoming {
     /// The arbiter has judged a host. This word is given once the jobs have heard of it: if a job ends by the host's loss,
     /// the word of its end comes first.
     Verdict(WordContent),
+    /// The host table is known, and everything that was said before.
+    Welcomed,
     /// A host is connected.
     Up(HostNumber),
     /// A host is not connected any more, and will not be again.
@@ -93,7 +97,7 @@ pub(crate) struct Port {
 }
 
 /// The place of a daemon in its machine.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Station {
     /// The machine.
     pub(crate) machine: MachineId,
@@ -141,6 +145,7 @@ pub(crate) struct Hub {
     pub(crate) pictures: Pictures,
     pub(crate) inbox: VecDeque<Incoming>,
     pub(crate) wake_at: Option<Duration>,
+    pub(crate) journal: Journal,
     pub(crate) tokens: JoinTokens,
     /// The return tickets of the hosts; for the founder of a machine that stays.
     pub(crate) tickets: ReturnTickets,
@@ -171,6 +176,21 @@ pub(crate) struct Hub {
 }
 
 impl Port {
+    /// The open port of the run before, with its keys.
+    ///
+    /// # Errors
+    /// The kernel's error, or that of the library of keys.
+    pub(crate) fn resumed(
+        (range, networks): (Option<PortRange>, &[IpNet]),
+        key: &[u8],
+        [listener, datagrams]: [OwnedFd; 2],
+    ) -> io::Result<Self> {
+        let mut port = Self::closed(range, networks)?;
+        port.pair = KeyPair::restored(key).map_err(io::Error::other)?;
+        port.listener.resume(&mut port.reactor, listener)?;
+        Ok(Self { datagrams: Some(datagrams), ..port })
+    }
+
     /// Makes the keys of this daemon. Its port is not open yet.
     ///
     /// # Errors
@@ -261,6 +281,7 @@ impl Hub {
             pictures: Pictures::default(),
             inbox: VecDeque::new(),
             wake_at: None,
+            journal: Journal::none(),
             tokens: JoinTokens::default(),
             tickets: ReturnTickets::default(),
             facts_of: BTreeMap::from([(own, facts.clone())]),
@@ -320,6 +341,17 @@ impl Hub {
     /// The kernel's error.
     pub(crate) fn show_jobs(&mut self, address: &Address) -> io::Result<()> {
         self.pictures.add_machine(&mut self.reactor, address)
+    }
+
+    /// Writes this journal from now on, and the place of the daemon first.
+    pub(crate) fn keep(&mut self, journal: Journal, place: Place) {
+        let Station { machine, options, own, arbiter } = self.station.clone();
+        let key = self.pair.private().to_vec();
+        let entry = KeptPlace { machine, options, own, arbiter, key, place };
+        let sockets = self.listener.socket().into_iter().chain(self.heartbeats.socket()).collect();
+        let entry = Entry::Place(Box::new(entry));
+        journal.write(vec![Change::keep(EntryName::Place, &entry, sockets)]);
+        self.journal = journal;
     }
 
     /// Ends when SIGTERM comes.

@@ -67,6 +67,10 @@ pub(crate) enum JobContent {
     Command(PartCommand),
     /// An event of the part. Output and the last event travel as bulk.
     Event(PartEvent),
+    /// To the conductor: this host has no part of the job any more, for this reason.
+    PartLost(String),
+    /// From the conductor: the last event of the part has come.
+    OverTaken,
     /// To the conductor: a process of this host wants to join the job, so have a part made here. The answer is the part, or
     /// that it was refused.
     PartWanted,

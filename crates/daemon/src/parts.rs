@@ -6,7 +6,7 @@ use landeck_memory::plan::JobName;
 use landeck_memory::{FarProcess, FarRecord, Segment, SlotRecord, SlotState};
 use landeck_protocols::hosts::{FarChange, FarState, FarSubject, HostStanding, WordFollower};
 use landeck_wire::word::{HostEntry, ProcessEnd};
-use landeck_wire::{HostNumber, JobId, ProcessId, SegmentId, Slot};
+use landeck_wire::{HostNumber, Incarnation, JobId, ProcessId, SegmentId, Slot};
 
 /// The part of a job on this host.
 #[derive(Debug)]
@@ -110,6 +110,18 @@ impl PartOfHost {
     pub(crate) fn is_over(&self, place: u32) -> bool {
         self.segment.far_record(place).state.is_gone()
     }
+}
+
+/// The processes elsewhere that a segment knows, by their places in its table.
+pub(crate) fn far_processes(segment: &Segment) -> Vec<ProcessId> {
+    let process = |place: u32| {
+        let FarProcess { host, slot, incarnation } = segment.far_record(place).process;
+        let (slot, incarnation) = (Slot(slot), Incarnation(incarnation));
+        ProcessId { segment: SegmentId(host), slot, incarnation }
+    };
+    let all = (0..segment.plan().far).map(process);
+    // Hosts that may still be added have no places yet.
+    all.take_while(|process| process.segment != SegmentId(0)).collect()
 }
 
 /// The parts of all jobs.

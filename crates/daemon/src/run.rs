@@ -67,6 +67,7 @@ fn deliver(hub: &mut Hub, jobs: &mut impl JobHandler) {
                 }
                 context.tell(content);
             }
+            Incoming::Welcomed => jobs.welcomed(context),
             Incoming::Up(host) => jobs.host_up(context, host),
             Incoming::Down(host, why) => jobs.host_down(context, host, why),
         }

@@ -50,6 +50,7 @@ mod adding;
 mod keeping;
 mod tables;
 
+use adding::Adding;
 pub use keeping::KeptPipe;
 use keeping::Unkept;
 
@@ -129,6 +130,8 @@ pub struct HostPart {
     /// Descriptors that close as soon as nobody watches them.
     closing: Vec<(u32, OwnedFd)>,
     unkept: Unkept,
+    /// The processes that are to be started, whose streams are open.
+    adding: Vec<Adding>,
     all_ended: bool,
     is_over: bool,
 }
@@ -267,6 +270,7 @@ impl HostPart {
             first_sources: HashMap::new(),
             closing: Vec::new(),
             unkept: Unkept::default(),
+            adding: Vec::new(),
             all_ended: false,
             is_over: false,
         };
@@ -385,7 +389,10 @@ impl HostPart {
                 *credit = credit.saturating_add(bytes);
             }
             PartCommand::CloseOutput(stream) => self.close_output(stream),
-            PartCommand::Start { rank, like, wish } => self.add_process(rank, like, &wish),
+            PartCommand::Start { rank, like, wish } => {
+                let streams = self.open_added(rank);
+                self.adding.push(Adding { rank, like, wish, streams });
+            }
             PartCommand::AnswerStart { request, answer } => {
                 self.tell_guardian(Command::AnswerStart { request, answer });
             }
@@ -393,12 +400,15 @@ impl HostPart {
         }
     }
 
-    /// Reads what is left of the output once all processes have ended, and watches the descriptors that can make
-    /// progress now. Call this after everything else, before the loop waits.
+    /// Starts the processes that are to be added, reads what is left of the output once all processes have ended, and watches
+    /// the descriptors that can make progress now. Call this after everything else, before the loop waits.
     ///
     /// # Errors
     /// The kernel's error: a descriptor cannot be watched.
     pub fn settle(&mut self, watch: &mut dyn DescriptorWatch) -> io::Result<()> {
+        for adding in std::mem::take(&mut self.adding) {
+            self.add_process(adding);
+        }
         self.drain();
         for (token, descriptor) in self.closing.drain(..) {
             self.unkept.add(token);

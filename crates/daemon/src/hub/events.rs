@@ -151,6 +151,7 @@ impl Hub {
                 MembersEvent::Welcomed => {
                     let entries: Vec<HostEntry> = self.members.hosts().cloned().collect();
                     entries.into_iter().for_each(|entry| self.joined(&entry));
+                    self.inbox.push_back(Incoming::Welcomed);
                 }
                 MembersEvent::Applied(word, outputs) => {
                     match &word.content {

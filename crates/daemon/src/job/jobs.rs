@@ -18,11 +18,12 @@ use rustix::event::epoll::EventFlags;
 use crate::bootstrap::DaemonOptions;
 use crate::context::{Context, JobHandler};
 use crate::figures::OwnFigures;
-use crate::job::own_part::OwnPart;
+use crate::job::own_part::{KeptDescriptors, OwnPart};
 use crate::job::whole_job::WholeJob;
 use crate::job_message::{JobContent, JobMessage};
 use crate::links::MeasuringSecret;
 use crate::machine::callers::CallersEvent;
+use crate::machine::journal::{Change, Entries, Entry, EntryName};
 use crate::machine::standing::Standing;
 use crate::machine_message::MachineMessage;
 use crate::reactor::JOB_TOKENS;
@@ -34,6 +35,8 @@ pub(crate) const CALLERS: u64 = JOB_TOKENS << 1;
 /// The tokens of jobs that are conducted, and of parts: 2^32 for each, by its number.
 const CONDUCTED: u64 = 1 << 61;
 const PARTS: u64 = 1 << 62;
+/// The exit code and the cause of the end of a job that a killed daemon has conducted.
+const ORPHANED: (u8, &str) = (128 + 9, "the daemon (landeckd) of its launcher's host was killed");
 /// The exit code of a daemon whose arbiter is gone, or whose guardian server has ended.
 const CUT_OFF: u8 = 1;
 
@@ -49,6 +52,10 @@ pub(crate) struct Jobs {
     next_number: u64,
     /// The machine, if it is one that stays.
     standing: Option<Standing>,
+    /// The journal of the run before, until the host table is known.
+    left: Option<Entries>,
+    /// The parts that are over, whose conductors have not confirmed it.
+    unconfirmed: BTreeMap<JobId, HostNumber>,
     over: Option<u8>,
     /// The machine that this host comes back to: it has lost the founder.
     comes_back_to: Option<MachineName>,
@@ -108,20 +115,22 @@ impl Jobs {
             measurements: VecDeque::new(),
             next_number: 0,
             standing: None,
+            left: None,
+            unconfirmed: BTreeMap::new(),
             over: None,
             comes_back_to: None,
             has_ended: false,
         }
     }
 
-    /// The jobs of a host of a machine that stays.
-    pub(crate) fn of_machine(server: GuardianServer, standing: Standing) -> Self {
-        Self { standing: Some(standing), ..Self::of_host(server) }
+    /// The jobs of a host of a machine that stays. The run of its daemon before has left these entries.
+    pub(crate) fn of_machine(server: GuardianServer, standing: Standing, left: Entries) -> Self {
+        Self { standing: Some(standing), left: Some(left), ..Self::of_host(server) }
     }
 
-    /// The machine that this host comes back to, once its daemon has ended with everything in it.
-    pub(crate) fn comes_back_to(&self) -> Option<MachineName> {
-        self.comes_back_to.clone()
+    /// Whether this host comes back to its machine, once its daemon has ended with everything in it.
+    pub(crate) const fn comes_back(&self) -> bool {
+        self.comes_back_to.is_some()
     }
 
     /// The first token of a further part or conducted job.
@@ -133,6 +142,10 @@ impl Jobs {
 
     fn check(&mut self, context: &mut Context<'_>, conductor: HostNumber, spec: JobSpec) {
         let (job, answer) = (spec.job, check(&spec, context.own_host()));
+        let asked = Entry::Asked { conductor };
+        let asked = Change::keep(EntryName::Part(job), &asked, Vec::new());
+        context.journal().write(vec![asked]);
+        self.unconfirmed.remove(&job);
         if answer.is_ok() {
             let tokens = self.tokens(PARTS);
             self.parts.insert(job, OwnPart::checked(spec, conductor, tokens));
@@ -168,9 +181,18 @@ impl Jobs {
                 context.send(part.conductor, *job, JobContent::PartWanted);
             }
         }
-        let before = self.parts.len();
-        self.parts.retain(|_, part| !part.is_over());
-        self.has_ended |= self.parts.len() < before;
+        for (job, part) in self.parts.extract_if(.., |_, part| part.is_over()) {
+            self.has_ended = true;
+            self.unconfirmed.insert(job, part.conductor);
+        }
+    }
+
+    /// The conductor of a part that is over knows that, or is gone.
+    fn confirm(&mut self, context: &Context<'_>, job: JobId, conductor: HostNumber) {
+        if self.unconfirmed.get(&job) == Some(&conductor) {
+            self.unconfirmed.remove(&job);
+            context.journal().write(vec![Change::forget(EntryName::Part(job))]);
+        }
     }
 
     /// Goes on with the callers of a machine that stays, and forgets jobs that are over.
@@ -192,6 +214,7 @@ impl Jobs {
             let is_over = whole.has_launcher_gone() && whole.leave(context);
             if is_over {
                 standing.job_over(context, *job);
+                context.journal().write(vec![Change::forget(EntryName::Conducted(*job))]);
             }
             !is_over
         });
@@ -233,9 +256,56 @@ impl Jobs {
             JobContent::AddHost(host) => part.add_host(context, host),
             JobContent::Meet(guests) => context.meet(job, &guests),
             JobContent::Command(command) => part.command(command),
-            JobContent::Dismiss => part.forget(context),
+            JobContent::Dismiss => {
+                part.forget(context);
+                context.journal().write(vec![Change::forget(EntryName::Part(job))]);
+            }
             _ => {}
         }
+    }
+
+    /// Goes on with what the run of the daemon before has left.
+    fn resume(&mut self, context: &mut Context<'_>, left: Entries) {
+        let (mut pipes, mut parts) = (BTreeMap::new(), Vec::new());
+        for (name, entry, descriptors) in left.into_all() {
+            match (name, entry) {
+                (EntryName::Pipe(job, _), Entry::Pipe(kept)) => {
+                    let pipe = descriptors.into_iter().next();
+                    pipes.entry(job).or_insert_with(Vec::new).push((kept, pipe));
+                }
+                (EntryName::Part(job), Entry::Asked { conductor }) => {
+                    self.lose_part(context, job, conductor);
+                }
+                (EntryName::Part(job), Entry::Runs { conductor, spec }) => {
+                    parts.push((job, conductor, spec, descriptors));
+                }
+                (EntryName::Conducted(job), Entry::Conducted(spec)) => {
+                    let tokens = self.tokens(CONDUCTED);
+                    let mut whole = WholeJob::orphaned(*spec, tokens);
+                    whole.end(context, ORPHANED.0, ORPHANED.1.to_owned());
+                    self.conducted.insert(job, whole);
+                }
+                _ => {}
+            }
+        }
+        for (job, conductor, spec, descriptors) in parts {
+            let pipes = pipes.remove(&job).unwrap_or_default();
+            let kept = KeptDescriptors::of(descriptors, pipes);
+            let tokens = self.tokens(PARTS);
+            let resumed = kept
+                .and_then(|kept| OwnPart::resumed(context, (*spec, conductor, tokens), kept).ok());
+            match resumed {
+                Some(part) => drop(self.parts.insert(job, part)),
+                None => self.lose_part(context, job, conductor),
+            }
+        }
+    }
+
+    /// A part was not begun, or cannot go on: its daemon was killed.
+    fn lose_part(&self, context: &mut Context<'_>, job: JobId, conductor: HostNumber) {
+        context.journal().write(vec![Change::forget(EntryName::Part(job))]);
+        let why = "its daemon (landeckd) was killed before the processes ran".to_owned();
+        context.send(conductor, job, JobContent::PartLost(why));
     }
 }
 
@@ -264,8 +334,17 @@ impl JobHandler for Jobs {
             | JobContent::Dismiss => {
                 if self.parts.get(&job).is_some_and(|part| part.conductor == from) {
                     self.order(context, job, content);
+                } else if let JobContent::Command(PartCommand::End { .. } | PartCommand::Kill) =
+                    content
+                {
+                    context.send(
+                        from,
+                        job,
+                        JobContent::PartLost("it has no part of it".to_owned()),
+                    );
                 }
             }
+            JobContent::OverTaken => self.confirm(context, job, from),
             JobContent::PartRefused(why) => {
                 if let Some(standing) = &mut self.standing {
                     standing.part_refused(job, why);
@@ -310,6 +389,10 @@ impl JobHandler for Jobs {
             // A job ends with its launcher, and so with its launcher's host.
             let its = self.parts.values_mut().filter(|part| part.conductor == host);
             its.for_each(|part| part.command(PartCommand::End { grace: GRACE }));
+            let its = self.unconfirmed.iter().filter(|(_, conductor)| **conductor == host);
+            for job in its.map(|(job, _)| *job).collect::<Vec<_>>() {
+                self.confirm(context, job, host);
+            }
             if context.own_host() != HostNumber::ARBITER {
                 self.lose(context, host, &unanswered(silent_ms));
             }
@@ -358,6 +441,12 @@ impl JobHandler for Jobs {
         let is_made_for_job = self.standing.is_none();
         if is_made_for_job && self.conducted.values().any(WholeJob::has_launcher_gone) {
             self.over = Some(0);
+        }
+    }
+
+    fn welcomed(&mut self, context: &mut Context<'_>) {
+        if let Some(left) = self.left.take() {
+            self.resume(context, left);
         }
     }
 

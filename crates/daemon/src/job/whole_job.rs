@@ -29,8 +29,10 @@ use rustix::event::epoll::EventFlags;
 use self::processes_there::ProcessesThere;
 use crate::context::Context;
 use crate::figures::{self, OwnFigures};
+use crate::job::heard::Heard;
 use crate::job::part_ends::PartEnds;
 use crate::job_message::JobContent;
+use crate::machine::journal::{Change, Entry, EntryName};
 use crate::machine_message::MachineMessage;
 use crate::random;
 
@@ -66,6 +68,8 @@ pub(crate) struct WholeJob {
     exit_code: u8,
     /// The hosts whose answer or end is awaited.
     awaited: BTreeSet<HostNumber>,
+    /// The events of the parts.
+    heard: Heard,
     /// The last events of hosts.
     ends: PartEnds,
     /// Whether the job is being ended because of a failure.
@@ -133,11 +137,18 @@ impl WholeJob {
             figures: Vec::new(),
             exit_code: LAUNCHER_FAILED,
             awaited: BTreeSet::new(),
+            heard: Heard::default(),
             ends: PartEnds::default(),
             is_ending: false,
             processes_there: ProcessesThere::default(),
             spec,
         }
+    }
+
+    /// A job whose daemon was killed with its conduct: it is to be ended.
+    pub(crate) fn orphaned(spec: JobSpec, tokens: u64) -> Self {
+        let awaited = spec.hosts.iter().map(|host| host.number).collect();
+        Self { awaited, ..Self::of_guests(spec, tokens) }
     }
 
     /// Its identity.
@@ -214,6 +225,7 @@ impl WholeJob {
             }
             Phase::Running => {
                 self.ends.forget(host);
+                self.heard.forget(host);
                 self.forget_processes_on(host);
                 let had_part = self.awaited.remove(&host);
                 self.lose_added(context, host, &why);
@@ -279,10 +291,13 @@ impl WholeJob {
             JobContent::EndWanted { host } => {
                 self.end(context, ENDED_BY_USER, format!("landeck end was called on {host}"));
             }
+            JobContent::PartLost(why)
+                if self.phase != Phase::Running || self.awaited.contains(&from) =>
+            {
+                self.lose(context, from, why);
+            }
             JobContent::Event(event) if self.phase == Phase::Running => {
-                for event in self.ends.in_order(from, event) {
-                    self.take_event(context, from, event);
-                }
+                self.hear(context, from, event);
             }
             _ => {}
         }
@@ -303,6 +318,39 @@ impl WholeJob {
         }
     }
 
+    /// Takes an event of a part. A part whose daemon was killed tells some of them again.
+    fn hear(&mut self, context: &mut Context<'_>, host: HostNumber, event: PartEvent) {
+        let job = self.spec.job;
+        if !self.awaited.contains(&host) {
+            if event == PartEvent::Over {
+                context.send(host, job, JobContent::OverTaken);
+            }
+            return;
+        }
+        if !self.heard.is_new(host, &event) {
+            if let PartEvent::StartAsked { request, .. } = event
+                && let Some(answer) = self.heard.answer(host, request)
+            {
+                context.send(host, job, JobContent::Command(answer));
+            }
+            return;
+        }
+        for event in self.ends.in_order(host, event) {
+            self.take_event(context, host, event);
+        }
+    }
+
+    /// The part of a host has another daemon.
+    fn take_standing(&mut self, context: &mut Context<'_>, host: HostNumber) {
+        let job = self.spec.job;
+        context.send(host, job, JobContent::Meet(self.processes_that_came()));
+        let (orders, lost) = self.heard.stands(host);
+        for order in orders {
+            context.send(host, job, JobContent::Command(order));
+        }
+        lost.into_iter().for_each(|event| self.take_event(context, host, event));
+    }
+
     fn take_event(&mut self, context: &mut Context<'_>, host: HostNumber, event: PartEvent) {
         match &event {
             PartEvent::Happened(happened) => {
@@ -310,7 +358,12 @@ impl WholeJob {
                     self.end(context, code, cause);
                 }
             }
-            PartEvent::Over => drop(self.awaited.remove(&host)),
+            PartEvent::Stands => self.take_standing(context, host),
+            PartEvent::Over => {
+                self.awaited.remove(&host);
+                self.heard.forget(host);
+                context.send(host, self.spec.job, JobContent::OverTaken);
+            }
             _ => {}
         }
         self.note_event(context, host, &event);
@@ -319,6 +372,7 @@ impl WholeJob {
         {
             let answer = StartAnswer::Refused(StartRefusal::NoLauncher);
             let command = PartCommand::AnswerStart { request, answer };
+            self.heard.ordered(host, &command);
             return context.send(host, self.spec.job, JobContent::Command(command));
         }
         self.report(&ArbiterReport::Event { host, event });
@@ -382,7 +436,7 @@ impl WholeJob {
     }
 
     /// Ends the job on all hosts; only the first cause counts.
-    fn end(&mut self, context: &mut Context<'_>, code: u8, cause: String) {
+    pub(crate) fn end(&mut self, context: &mut Context<'_>, code: u8, cause: String) {
         if std::mem::replace(&mut self.is_ending, true) {
             return;
         }
@@ -392,8 +446,9 @@ impl WholeJob {
         self.command_all(context, &PartCommand::End { grace });
     }
 
-    fn command_all(&self, context: &mut Context<'_>, command: &PartCommand) {
+    fn command_all(&mut self, context: &mut Context<'_>, command: &PartCommand) {
         for &host in &self.awaited {
+            self.heard.ordered(host, command);
             context.send(host, self.spec.job, JobContent::Command(command.clone()));
         }
     }
@@ -408,6 +463,7 @@ impl WholeJob {
                 _ if self.phase != Phase::Running => {}
                 ToArbiter::Command { host: Some(host), command } => {
                     self.note_start(host, &command);
+                    self.heard.ordered(host, &command);
                     context.send(host, self.spec.job, JobContent::Command(command));
                 }
                 ToArbiter::Command { host: None, command } => self.command_all(context, &command),
@@ -476,8 +532,19 @@ impl WholeJob {
             self.spec.first_address = address.to_string();
         }
         self.phase = Phase::Checking;
+        self.keep(context);
         let check = JobContent::Check(Box::new(self.spec.clone()));
         self.ask_all(context, &check);
+    }
+
+    /// Keeps the job with its hosts for the next run of this daemon, which ends it.
+    fn keep(&self, context: &Context<'_>) {
+        let journal = context.journal();
+        if journal.is_kept() {
+            let (name, spec) = (EntryName::Conducted(self.spec.job), self.spec.clone());
+            let entry = Entry::Conducted(Box::new(spec));
+            journal.write(vec![Change::keep(name, &entry, Vec::new())]);
+        }
     }
 
     /// Sends a question to every host of the job, and awaits the answers.

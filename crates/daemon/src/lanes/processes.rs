@@ -1,7 +1,7 @@
 //! The processes of this host that need lanes: their sockets, questions and reports.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use landeck_host::report::size;
@@ -60,10 +60,30 @@ impl Lanes {
         part: &PartOfHost,
     ) -> io::Result<()> {
         let listener = listen_for(part.segment_id())?;
+        self.resume_part(reactor, job, part, listener)
+    }
+
+    /// Goes on with the processes of a part that another run of the daemon had. They come again to this socket.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub(crate) fn resume_part(
+        &mut self,
+        reactor: &mut Reactor,
+        job: JobId,
+        _part: &PartOfHost,
+        listener: OwnedFd,
+    ) -> io::Result<()> {
         let token = reactor.token();
         reactor.watch(&listener, token, EventFlags::IN)?;
         self.listeners.insert(token, (job, listener));
         Ok(())
+    }
+
+    /// The listening socket for the processes of a part.
+    pub(crate) fn listener_of(&self, job: JobId) -> Option<BorrowedFd<'_>> {
+        let mut listeners = self.listeners.values();
+        listeners.find(|(of, _)| *of == job).map(|(_, listener)| listener.as_fd())
     }
 
     /// Forgets the processes of a part that is over. The ends of guests that have no word yet are told: nobody else does.

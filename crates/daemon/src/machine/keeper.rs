@@ -1,52 +1,122 @@
 //! The process beside the daemon of a machine that stays: it starts the daemon again when that was killed.
 //!
-//! The daemon then comes back to its machine by its return ticket. The founder's daemon cannot: the machine ends with it, so
-//! it has no keeper. The keeper holds no key and no socket. When it is killed itself, the daemon gets SIGTERM.
+//! It has forked the guardian server, so processes outlive a daemon. It holds the daemon's [journal](super::journal), with which
+//! the next run goes on in the place of the last one. When it is killed itself, the daemon gets SIGTERM. The founder's daemon
+//! has no keeper: the machine ends with it.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use landeck_host::fork::fork_child;
 use landeck_host::{descendants, detached, process, start_signals};
+use landeck_launch::guardian::server::{self, GuardianServer};
 use landeck_launch::machine::MachineName;
-use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, getpid, getppid, pidfd_open, set_parent_process_death_signal,
+};
+
+use crate::machine::journal::{Entries, Journal};
 
 /// A daemon that was killed so often within a minute stays away.
 const STARTS_MAX: usize = 3;
 const MINUTE: Duration = Duration::from_secs(60);
 /// The name of the process, as `ps` shows it.
 const NAME: &std::ffi::CStr = c"landeck-keeper";
+/// The exit code of a daemon that has lost its founder, and comes back by its ticket.
+pub(crate) const COMES_BACK: u8 = 75;
 
-/// Forks the daemon of a machine, and keeps it. Returns `None` in the daemon, and in the keeper the exit code of the daemon
-/// once that has ended by itself.
+/// A run of a daemon.
+#[derive(Debug)]
+pub(crate) struct Run {
+    /// The guardian server.
+    pub(crate) server: GuardianServer,
+    /// The journal that this run writes.
+    pub(crate) journal: Journal,
+    /// The journal of the run before.
+    pub(crate) left: Entries,
+    /// The number of runs before this one.
+    pub(crate) number: u32,
+}
+
+impl Run {
+    /// The only run of a daemon without a keeper.
+    pub(crate) fn only(server: GuardianServer) -> Self {
+        Self { server, journal: Journal::none(), left: Entries::default(), number: 0 }
+    }
+}
+
+/// Forks the daemon of a machine, and keeps it. Returns the run in the daemon. In the keeper it returns the exit code of the
+/// daemon once that has ended by itself, or stays away. `leaves` says whether the keeper leaves the standard streams.
 ///
 /// # Errors
-/// The kernel's error.
-pub(crate) fn keep(machine: &MachineName) -> io::Result<Option<u8>> {
-    descendants::adopt_orphans()?;
-    let Some(mut daemon) = fork_kept()? else { return Ok(None) };
-    // It is a name alone.
-    let _ = rustix::thread::set_name(NAME);
-    // The process that was started ends soon, and waits for the daemon alone.
-    set_parent_process_death_signal(None)?;
-    detached::leave_input_and_output()?;
-    rustix::stdio::dup2_stderr(io::stdout())?;
-    start_signals::take_over();
-    let mut starts = Vec::new();
-    loop {
-        let status = process::wait_for_end(daemon)?;
-        if !was_killed(status) {
-            return Ok(Some(u8::try_from(status >> 8 & 0xff).unwrap_or(1)));
+/// The error of a step: of the kernel, of the guardian server.
+pub(crate) fn keep(machine: &MachineName, leaves: bool) -> io::Result<Result<Run, u8>> {
+    // Guardians are forked by a process that has neither keys nor sockets.
+    let server = server::fork_detached().map_err(io::Error::other)?;
+    let (mut left, mut starts) = (Entries::default(), Vec::new());
+    for number in 0.. {
+        let (journal, daemon_writes) = Journal::pair()?;
+        let Some(daemon) = fork_kept()? else {
+            drop(daemon_writes);
+            return Ok(Ok(Run { server: server.inherited(), journal, left, number }));
+        };
+        drop(journal);
+        if number == 0 {
+            begin_to_keep(leaves)?;
         }
-        end_rest();
+        let status = see_its_end(daemon, &daemon_writes, &mut left)?;
+        descendants::kill_all(&[server.pid()]);
         starts.retain(|at: &Instant| at.elapsed() < MINUTE);
-        if starts.len() >= STARTS_MAX {
-            return Ok(Some(1));
+        if !was_killed(status) || starts.len() >= STARTS_MAX || !left.has_place() {
+            // With it the processes end that the daemon has started.
+            drop(server);
+            return match exit_code(status) {
+                COMES_BACK => Err(crate::again(machine)),
+                code => Ok(Err(code)),
+            };
         }
         starts.push(Instant::now());
-        match fork_kept()? {
-            Some(next) => daemon = next,
-            None => return Err(crate::again(machine)),
+    }
+    Ok(Err(1))
+}
+
+/// What the keeper does once the first run is there.
+fn begin_to_keep(leaves: bool) -> io::Result<()> {
+    // It is a name alone.
+    let _ = rustix::thread::set_name(NAME);
+    crate::guard_keys();
+    crate::raise_descriptors();
+    if leaves {
+        // The process that was started ends soon, and waits for the daemon alone.
+        set_parent_process_death_signal(None)?;
+        detached::leave_input_and_output()?;
+        rustix::stdio::dup2_stderr(io::stdout())?;
+    }
+    start_signals::take_over();
+    Ok(())
+}
+
+/// Keeps the journal of a run until that has ended. Returns its raw wait status.
+fn see_its_end(daemon: u32, writes: &OwnedFd, entries: &mut Entries) -> io::Result<i32> {
+    let pid = Pid::from_raw(daemon.cast_signed()).ok_or(io::ErrorKind::InvalidInput)?;
+    let ended = pidfd_open(pid, PidfdFlags::empty())?;
+    let mut is_open = true;
+    loop {
+        let journal = if is_open { PollFlags::IN } else { PollFlags::empty() };
+        let mut polled = [PollFd::new(writes, journal), PollFd::new(&ended, PollFlags::IN)];
+        match poll(&mut polled, None) {
+            Ok(_) => {}
+            Err(Errno::INTR) => continue,
+            Err(errno) => return Err(errno.into()),
+        }
+        // What was written before the end is read before the end counts.
+        if is_open && !polled[0].revents().is_empty() {
+            is_open = entries.take(writes)?;
+        } else if !polled[1].revents().is_empty() {
+            return process::wait_for_end(daemon);
         }
     }
 }
@@ -62,8 +132,16 @@ pub(crate) fn is_ready() -> io::Result<()> {
 
 /// Whether a process with this raw wait status was ended by a signal or a panic, and not by its own decision.
 fn was_killed(status: i32) -> bool {
-    const PANIC: i32 = 101;
-    status & 0x7f != 0 || status >> 8 & 0xff == PANIC
+    const PANIC: u8 = 101;
+    status & 0x7f != 0 || exit_code(status) == PANIC
+}
+
+/// The exit code; that of a failure for a process that was killed.
+fn exit_code(status: i32) -> u8 {
+    match status & 0x7f {
+        0 => u8::try_from(status >> 8 & 0xff).unwrap_or(1),
+        _ => 1,
+    }
 }
 
 /// Forks a process that gets SIGTERM when this one ends; `None` in the child.
@@ -79,19 +157,6 @@ fn fork_kept() -> io::Result<Option<u32>> {
     Ok(child)
 }
 
-/// Waits until nothing runs any more that the killed daemon has started. Guardians end their processes, and then themselves.
-fn end_rest() {
-    loop {
-        let left = descendants::children();
-        let Some(&first) = left.first() else { return };
-        // Somebody may have stopped them. The PIDs are valid: they are children of this process, not reaped yet.
-        left.iter().for_each(|&pid| process::signal_process(pid, Signal::CONT.as_raw()));
-        if process::wait_for_end(first).is_err() {
-            return;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,5 +166,6 @@ mod tests {
         let (code, signal) = (|code: i32| code << 8, |signal: i32| signal);
         assert!(was_killed(signal(9)) && was_killed(signal(6)) && was_killed(code(101)));
         assert!(!was_killed(code(0)) && !was_killed(code(1)));
+        assert_eq!([code(0), code(75), signal(9)].map(exit_code), [0, COMES_BACK, 1]);
     }
 }

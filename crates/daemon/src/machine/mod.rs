@@ -2,6 +2,7 @@
 
 pub(crate) mod callers;
 mod founder;
+pub(crate) mod journal;
 pub(crate) mod keeper;
 mod listening;
 mod load;

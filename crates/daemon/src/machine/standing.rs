@@ -12,6 +12,7 @@ use landeck_launch::spec::JobSpec;
 use landeck_protocols::door::PartAnswer;
 use landeck_wire::word::{Word, WordContent};
 use landeck_wire::{HostNumber, JobId, SegmentId};
+use serde::{Deserialize, Serialize};
 use tracing::info;
 
 use crate::context::Context;
@@ -55,7 +56,7 @@ enum Asker {
 }
 
 /// The machine of a daemon, and the options that it was started with: it comes back with them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Place {
     /// The machine.
     pub(crate) machine: MachineName,

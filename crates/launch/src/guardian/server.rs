@@ -28,11 +28,13 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How long guardians have to end by themselves after the daemon has ended.
 const LAST_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The daemon's end of its guardian server. Dropping this ends the server and every job on this host.
+/// The daemon's end of its guardian server. Dropping the last one ends the server and every job on this host.
 #[derive(Debug)]
 pub struct GuardianServer {
     socket: Option<OwnedFd>,
     pid: u32,
+    /// Whether this process has forked it, and not one whose child this process is.
+    is_child: bool,
 }
 
 /// Forks the server. Call this first of all in a daemon, while it has one thread and neither keys nor sockets.
@@ -70,7 +72,7 @@ fn fork_with(release: fn() -> io::Result<()>) -> Result<GuardianServer, Guardian
             drop(ours);
             serve(theirs, release)
         }
-        Some(pid) => Ok(GuardianServer { socket: Some(ours), pid }),
+        Some(pid) => Ok(GuardianServer { socket: Some(ours), pid, is_child: true }),
     }
 }
 
@@ -78,6 +80,12 @@ impl GuardianServer {
     /// The PID of the server.
     pub const fn pid(&self) -> u32 {
         self.pid
+    }
+
+    /// The server as a child of the process that has forked it has it: it does not wait for the end of the server.
+    pub fn inherited(mut self) -> Self {
+        self.is_child = false;
+        self
     }
 
     /// The descriptor that is readable when the server has ended; then no job can be started any more.
@@ -114,6 +122,9 @@ impl GuardianServer {
 impl Drop for GuardianServer {
     fn drop(&mut self) {
         drop(self.socket.take());
+        if !self.is_child {
+            return;
+        }
         // Somebody may have stopped it. The PID is valid: it is our own child, not reaped yet.
         process::signal_process(self.pid, libc::SIGCONT);
         // If waiting fails, another thread has reaped it.

@@ -26,6 +26,13 @@ pub struct KeptPipe {
     output: Option<(u32, Stream)>,
 }
 
+impl KeptPipe {
+    /// Its number in the part.
+    pub const fn number(self) -> u32 {
+        self.number
+    }
+}
+
 /// The pipes that were opened or closed since they were kept the last time.
 #[derive(Debug, Default)]
 pub(super) struct Unkept(Vec<u32>);
@@ -112,6 +119,7 @@ impl HostPart {
             first_sources: HashMap::new(),
             closing: Vec::new(),
             unkept: Unkept::default(),
+            adding: Vec::new(),
             all_ended: false,
             is_over: false,
         };

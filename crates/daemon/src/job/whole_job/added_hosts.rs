@@ -140,7 +140,10 @@ impl WholeJob {
             GrowthOutput::Prepare(host) => {
                 context.send(host.number, job, self.order_to_prepare());
             }
-            GrowthOutput::Place(host) => self.spec.hosts.push(spec_of(context, host)),
+            GrowthOutput::Place(host) => {
+                self.spec.hosts.push(spec_of(context, host));
+                self.keep(context);
+            }
             GrowthOutput::Tell { to, host } => {
                 context.send(to, job, JobContent::AddHost(spec_of(context, host)));
             }
