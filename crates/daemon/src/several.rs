@@ -102,6 +102,8 @@ impl JobHandler for Reporter {
         }
     }
 
+    fn welcomed(&mut self, _: &mut Context<'_>) {}
+
     fn host_up(&mut self, _: &mut Context<'_>, host: HostNumber) {
         let _ = self.seen.send(Seen::Up(host));
     }

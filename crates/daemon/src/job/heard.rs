@@ -4,6 +4,9 @@
 //! A part that stands again behind [`PartEvent::Stands`] has told everything before that its guardian knows. What its daemon
 //! was told and has not done by then is lost.
 
+#[cfg(test)]
+mod simulation;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use landeck_launch::events::Happened;
@@ -27,7 +30,9 @@ struct Host {
     processes: BTreeMap<u32, Process>,
     has_all_ended: bool,
     abort: Option<Happened>,
-    /// The numbers of processes that it was told to start, and that neither run nor were refused.
+    /// The numbers of processes that it was told to start, and that neither run nor were refused; those that a daemon was told
+    /// which was killed, and the others.
+    doubtful: BTreeSet<u32>,
     starting: BTreeSet<u32>,
     /// The questions of its processes, with the answers that were sent.
     questions: BTreeMap<u64, Option<StartAnswer>>,
@@ -66,10 +71,17 @@ impl Heard {
         self.hosts.entry(host).or_default().ordered(command);
     }
 
-    /// A part has another daemon: the commands that it needs again, and the events that stand for starts which are lost.
+    /// The daemon of a host was killed, and the next one is there. Nothing that was sent to the former one comes to it.
+    pub(crate) fn restarted(&mut self, host: HostNumber) {
+        if let Some(known) = self.hosts.get_mut(&host) {
+            known.doubtful.append(&mut known.starting);
+        }
+    }
+
+    /// A part has told everything again to its next daemon: the commands that it needs again, and the events that stand for starts which are lost.
     pub(crate) fn stands(&mut self, host: HostNumber) -> (Vec<PartCommand>, Vec<PartEvent>) {
         let Some(known) = self.hosts.get_mut(&host) else { return Default::default() };
-        let lost = std::mem::take(&mut known.starting).into_iter().map(|rank| {
+        let lost = std::mem::take(&mut known.doubtful).into_iter().map(|rank| {
             let refusal = StartRefusal::System("its daemon (landeckd) was killed".to_owned());
             PartEvent::NotAdded { rank, refusal }
         });
@@ -122,10 +134,11 @@ impl Host {
     fn is_new_happening(&mut self, happened: &Happened, event: &PartEvent) -> bool {
         match happened {
             Happened::Started { rank, pid, .. } => {
-                self.starting.remove(rank);
                 let process = self.processes.entry(*rank).or_default();
                 let is_new = process.pid != Some(*pid);
                 if is_new {
+                    self.doubtful.remove(rank);
+                    self.starting.remove(rank);
                     *process = Process { pid: Some(*pid), ..Process::default() };
                 }
                 is_new
@@ -143,16 +156,20 @@ impl Host {
 
     /// Takes the end of a process, or that there is none; returns whether that is news.
     fn has_ended(&mut self, rank: u32, event: &PartEvent) -> bool {
-        let was_starting = self.starting.remove(&rank);
+        let is_starting = self.doubtful.contains(&rank) || self.starting.contains(&rank);
         let process = self.processes.entry(rank).or_default();
         let is_end = |it: &PartEvent| matches!(it, PartEvent::Happened(Happened::Ended { .. }));
         let is_known = match &process.end {
             // The words about a process that has ended may differ.
             Some(end) if is_end(event) => is_end(end),
-            Some(end) => end == event && !was_starting,
+            Some(end) => end == event && !is_starting,
             None => false,
         };
-        process.end = Some(event.clone());
+        if !is_known {
+            process.end = Some(event.clone());
+            self.doubtful.remove(&rank);
+            self.starting.remove(&rank);
+        }
         !is_known
     }
 
@@ -193,5 +210,98 @@ impl Orders {
         let closed = self.closed.iter().map(|&stream| PartCommand::CloseOutput(stream));
         let released = self.is_released.then_some(PartCommand::Release);
         input.into_iter().chain(closed).chain(released).chain(self.end.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use landeck_host::process::{StartError, StartStep};
+
+    use super::*;
+
+    const HOST: HostNumber = HostNumber(2);
+
+    fn started(rank: u32, pid: u32) -> PartEvent {
+        PartEvent::Happened(Happened::Started { rank, pid, restart: 0 })
+    }
+
+    pub(super) fn ended(rank: u32, pid: u32) -> PartEvent {
+        PartEvent::Happened(Happened::Ended {
+            rank,
+            pid,
+            failure: None,
+            at: Duration::ZERO,
+            waiting: None,
+            was_member: true,
+            deeds: Default::default(),
+            again: None,
+        })
+    }
+
+    fn news(heard: &mut Heard, events: &[PartEvent]) -> Vec<bool> {
+        events.iter().map(|event| heard.is_new(HOST, event)).collect()
+    }
+
+    #[test]
+    fn each_event_of_a_process_counts_once() {
+        let mut heard = Heard::default();
+        let output_ended = PartEvent::OutputEnded { rank: 0, stream: Stream::Output };
+        let first = [started(0, 7), output_ended.clone(), ended(0, 7)];
+        assert_eq!(news(&mut heard, &first), [true; 3]);
+        assert_eq!(news(&mut heard, &first), [false; 3]);
+        let again = [started(0, 8), output_ended, ended(0, 8)];
+        assert_eq!(news(&mut heard, &again), [true; 3]);
+        let all_ended = PartEvent::Happened(Happened::AllEnded);
+        assert_eq!(news(&mut heard, &[all_ended.clone(), all_ended]), [true, false]);
+        heard.forget(HOST);
+        assert_eq!(news(&mut heard, &again), [true; 3], "the host was added again");
+    }
+
+    #[test]
+    fn starts_that_fail_one_after_the_other_count_each() {
+        let mut heard = Heard::default();
+        let error = StartError { step: StartStep::Execute, errno: 2 };
+        let failed = |number: u32| {
+            let again = Some((number, Duration::ZERO));
+            PartEvent::Happened(Happened::NotStarted { rank: 1, error, again })
+        };
+        let events = [failed(1), failed(1), failed(2), failed(2)];
+        assert_eq!(news(&mut heard, &events), [true, false, true, false]);
+        let refusal = StartRefusal::NoSlot;
+        let not_added = PartEvent::NotAdded { rank: 9, refusal };
+        assert_eq!(news(&mut heard, &[not_added.clone(), not_added.clone()]), [true, false]);
+        let wish = Box::new(simulation::wish());
+        heard.ordered(HOST, &PartCommand::Start { rank: 9, like: 0, wish });
+        assert_eq!(news(&mut heard, &[not_added.clone(), not_added]), [true, false]);
+    }
+
+    #[test]
+    fn the_next_daemon_gets_the_orders_that_hold() {
+        let mut heard = Heard::default();
+        let end = PartCommand::End { grace: Duration::from_secs(1) };
+        let wish = Box::new(simulation::wish());
+        for command in [
+            PartCommand::Signal(10),
+            PartCommand::InputEnd,
+            PartCommand::CloseOutput(Stream::Error),
+            PartCommand::Start { rank: 4, like: 0, wish: wish.clone() },
+            PartCommand::Start { rank: 5, like: 0, wish },
+            end.clone(),
+        ] {
+            heard.ordered(HOST, &command);
+        }
+        assert!(heard.is_new(HOST, &started(4, 11)));
+        assert_eq!(heard.stands(HOST).1, [], "it may still be told");
+        heard.restarted(HOST);
+        let (orders, lost) = heard.stands(HOST);
+        let closed = PartCommand::CloseOutput(Stream::Error);
+        assert_eq!(orders, [PartCommand::InputEnd, closed, end]);
+        assert!(matches!(lost[..], [PartEvent::NotAdded { rank: 5, .. }]), "{lost:?}");
+        assert_eq!(heard.stands(HOST).1, [], "they are told once");
+        heard.ordered(HOST, &PartCommand::Kill);
+        assert_eq!(heard.stands(HOST).0.last(), Some(&PartCommand::Kill));
+        assert_eq!(heard.stands(HostNumber(3)), Default::default());
     }
 }

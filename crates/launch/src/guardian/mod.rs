@@ -37,6 +37,7 @@ use serde::{Deserialize, Serialize};
 use conversation::{Conversation, Heard};
 use guard::Forker;
 pub(crate) use guard::child_signals;
+pub use told::Told;
 
 use crate::parcel;
 
@@ -237,6 +238,8 @@ struct GuardianProcess {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
+    /// Another daemon has its place of one that was killed: events before those that are told again are passed over.
+    AskedAgain,
     Present,
     /// It has reported the end of everything and is leaving.
     Finished,
@@ -314,6 +317,18 @@ impl Guardian {
         Self { conversation, process: None, spared: None, state: State::Present }
     }
 
+    /// The guardian that another daemon has talked to before at this end of the conversation. It tells everything again that
+    /// counts, in the place of what that daemon has not read.
+    ///
+    /// # Errors
+    /// [`GuardianError::System`] if the guardian cannot be asked.
+    pub(crate) fn resumed(socket: OwnedFd, segment: Segment) -> Result<Self, GuardianError> {
+        let mut guardian = Self::new(socket, segment);
+        guardian.state = State::AskedAgain;
+        guardian.send(Command::TellAgain)?;
+        Ok(guardian)
+    }
+
     /// The descriptor that is readable when [`Guardian::next_event`] has something to report.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.conversation.descriptor()
@@ -330,14 +345,18 @@ impl Guardian {
     /// # Errors
     /// [`GuardianError::System`] if the guardian can no longer be heard.
     pub fn next_event(&mut self) -> Result<Option<Event>, GuardianError> {
-        while self.state == State::Present {
+        while matches!(self.state, State::Present | State::AskedAgain) {
             match self.conversation.hear()? {
                 Heard::Nothing => return Ok(None),
                 Heard::End => {
                     self.clean_up();
                     return Ok(Some(Event::GuardianGone));
                 }
-                Heard::Present(pid) => self.process = Some(GuardianProcess::new(pid)),
+                Heard::Present(pid) => {
+                    self.process = Some(GuardianProcess::new(pid));
+                    self.state = State::Present;
+                }
+                Heard::Event(_) if self.state == State::AskedAgain => {}
                 Heard::Event(event) => {
                     if event == Event::AllEnded {
                         self.state = State::Finished;
@@ -388,7 +407,8 @@ impl Guardian {
     /// Tells guests the end of a guardian that ended amid its work. Its forker reaps it, and kills everything that it
     /// left.
     fn clean_up(&mut self) {
-        let was_at_work = std::mem::replace(&mut self.state, State::Gone) == State::Present;
+        let before = std::mem::replace(&mut self.state, State::Gone);
+        let was_at_work = matches!(before, State::Present | State::AskedAgain);
         if let (Some(spared), Some(process)) = (&self.spared, &self.process) {
             // If waiting fails, another thread has reaped it.
             let _ = process::wait_for_end(process.pid);

@@ -7,7 +7,7 @@ use super::{Command, Event};
 
 /// The events that count.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub struct Told {
     /// The events of each process that was started last with its rank or number.
     processes: BTreeMap<u32, Vec<Event>>,
     /// The rank or number of the process that a slot had last.
@@ -23,7 +23,7 @@ pub(super) struct Told {
 
 impl Told {
     /// Takes note of an event.
-    pub(super) fn note(&mut self, event: &Event) {
+    pub fn note(&mut self, event: &Event) {
         let kept = event.clone();
         match *event {
             Event::Started { slot, rank, .. } => {
@@ -49,7 +49,7 @@ impl Told {
     }
 
     /// Takes note of a command.
-    pub(super) fn obeyed(&mut self, command: &Command) {
+    pub fn obeyed(&mut self, command: &Command) {
         if let Command::AnswerStart { request, .. } = command {
             self.wishes.remove(request);
         }
@@ -57,7 +57,7 @@ impl Told {
 
     /// All events that count, in an order in which they may have happened. [`Event::AllTold`] is the last one but that all have
     /// ended, behind which nothing comes.
-    pub(super) fn again(&self) -> Vec<Event> {
+    pub fn again(&self) -> Vec<Event> {
         let processes = self.processes.values().flatten();
         let others = self.stopped.values().chain(self.wishes.values());
         let last = [Event::AllTold];

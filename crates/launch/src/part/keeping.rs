@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{HostPart, OwnStreams, READERS, SOURCES, Source, own_ranks};
 use crate::events::EventTranslator;
-use crate::guardian::{Command, Guardian};
+use crate::guardian::Guardian;
 use crate::input::Readers;
 use crate::messages::{PartEvent, WINDOW_BYTES};
 use crate::output::Stream;
@@ -92,8 +92,8 @@ impl HostPart {
     ) -> io::Result<HostPart> {
         let (place, ranks) = own_ranks(&spec, host).map_err(io::Error::other)?;
         let segment = Segment::attach(segment).map_err(io::Error::other)?;
-        let mut guardian = Guardian::new(conversation, segment.clone());
-        guardian.send(Command::TellAgain).map_err(io::Error::other)?;
+        let guardian = Guardian::resumed(conversation, segment.clone());
+        let guardian = guardian.map_err(io::Error::other)?;
         let groups = MemoryGroups::of_this_process();
         let mut part = HostPart {
             place,
