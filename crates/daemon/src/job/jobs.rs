@@ -52,8 +52,9 @@ pub(crate) struct Jobs {
     next_number: u64,
     /// The machine, if it is one that stays.
     standing: Option<Standing>,
-    /// The journal of the run before, until the host table is known.
+    /// The journal of the run before, until the host table is known, and messages that have come before that.
     left: Option<Entries>,
+    early: Vec<(HostNumber, JobMessage)>,
     /// The parts that are over, whose conductors have not confirmed it.
     unconfirmed: BTreeMap<JobId, HostNumber>,
     over: Option<u8>,
@@ -116,6 +117,7 @@ impl Jobs {
             next_number: 0,
             standing: None,
             left: None,
+            early: Vec::new(),
             unconfirmed: BTreeMap::new(),
             over: None,
             comes_back_to: None,
@@ -316,6 +318,9 @@ fn unanswered(silent_ms: u64) -> String {
 
 impl JobHandler for Jobs {
     fn message(&mut self, context: &mut Context<'_>, from: HostNumber, message: JobMessage) {
+        if self.left.is_some() {
+            return self.early.push((from, message));
+        }
         let JobMessage { job, content } = message;
         match content {
             JobContent::Check(spec)
@@ -445,8 +450,10 @@ impl JobHandler for Jobs {
     }
 
     fn welcomed(&mut self, context: &mut Context<'_>) {
-        if let Some(left) = self.left.take() {
-            self.resume(context, left);
+        let Some(left) = self.left.take() else { return };
+        self.resume(context, left);
+        for (from, message) in std::mem::take(&mut self.early) {
+            self.message(context, from, message);
         }
     }
 

@@ -157,8 +157,11 @@ impl OwnPart {
     pub(crate) fn add_host(&mut self, context: &mut Context<'_>, host: HostSpec) {
         let State::Made(part) = &mut self.state else { return };
         let segment = host.segment;
-        let added = part.add_host(host);
-        context.add_far_guests(self.job, added);
+        // A daemon that was killed may not have answered.
+        if part.spec().hosts.iter().all(|known| known.segment != segment) {
+            let added = part.add_host(host);
+            context.add_far_guests(self.job, added);
+        }
         let guests = part.guests_here();
         self.keep(context);
         context.send(self.conductor, self.job, JobContent::HostAdded { segment, guests });

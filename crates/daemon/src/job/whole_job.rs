@@ -209,6 +209,12 @@ impl WholeJob {
         }
     }
 
+    /// The daemon of a host was killed, and the next one has its place.
+    pub(crate) fn host_restarted(&mut self, context: &mut Context<'_>, host: HostNumber) {
+        self.heard.restarted(host);
+        self.restart_adding(context, host);
+    }
+
     /// A host takes no part any more.
     pub(crate) fn lose(&mut self, context: &mut Context<'_>, host: HostNumber, why: String) {
         match self.phase {

@@ -9,6 +9,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use landeck_host::fork::fork_child;
+use landeck_host::say::complain;
 use landeck_host::{descendants, detached, process, start_signals};
 use landeck_launch::guardian::server::{self, GuardianServer};
 use landeck_launch::machine::MachineName;
@@ -67,7 +68,7 @@ pub(crate) fn keep(machine: &MachineName, leaves: bool) -> io::Result<Result<Run
         if number == 0 {
             begin_to_keep(leaves)?;
         }
-        let status = see_its_end(daemon, &daemon_writes, &mut left)?;
+        let status = see_its_end(daemon, daemon_writes, &mut left)?;
         descendants::kill_all(&[server.pid()]);
         starts.retain(|at: &Instant| at.elapsed() < MINUTE);
         if !was_killed(status) || starts.len() >= STARTS_MAX || !left.has_place() {
@@ -99,24 +100,35 @@ fn begin_to_keep(leaves: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Keeps the journal of a run until that has ended. Returns its raw wait status.
-fn see_its_end(daemon: u32, writes: &OwnedFd, entries: &mut Entries) -> io::Result<i32> {
+/// Keeps the journal of a run until that has ended. Returns its raw wait status. A journal that this process has no room for is
+/// dropped: the daemon is not started again then.
+fn see_its_end(daemon: u32, writes: OwnedFd, entries: &mut Entries) -> io::Result<i32> {
     let pid = Pid::from_raw(daemon.cast_signed()).ok_or(io::ErrorKind::InvalidInput)?;
     let ended = pidfd_open(pid, PidfdFlags::empty())?;
-    let mut is_open = true;
-    loop {
-        let journal = if is_open { PollFlags::IN } else { PollFlags::empty() };
-        let mut polled = [PollFd::new(writes, journal), PollFd::new(&ended, PollFlags::IN)];
-        match poll(&mut polled, None) {
-            Ok(_) => {}
-            Err(Errno::INTR) => continue,
-            Err(errno) => return Err(errno.into()),
+    // What was written before the end is read before the end counts.
+    while wait_for(&writes, &ended)? {
+        match entries.take(&writes) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(error) => {
+                complain(format_args!("the keeper of landeckd drops its journal: {error}"));
+                *entries = Entries::default();
+                break;
+            }
         }
-        // What was written before the end is read before the end counts.
-        if is_open && !polled[0].revents().is_empty() {
-            is_open = entries.take(writes)?;
-        } else if !polled[1].revents().is_empty() {
-            return process::wait_for_end(daemon);
+    }
+    drop(writes);
+    process::wait_for_end(daemon)
+}
+
+/// Waits for the daemon to write, or to end. Returns whether there is something to read.
+fn wait_for(writes: &OwnedFd, ended: &OwnedFd) -> io::Result<bool> {
+    let mut polled = [writes, ended].map(|it| PollFd::new(it, PollFlags::IN));
+    loop {
+        match poll(&mut polled, None) {
+            Ok(_) => return Ok(!polled[0].revents().is_empty()),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
         }
     }
 }

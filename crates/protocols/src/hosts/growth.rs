@@ -258,6 +258,15 @@ impl Growth {
         self.await_no_longer(host);
     }
 
+    /// Takes note that the daemon of a host was killed, and that the next one has its place: what was sent to it may be lost.
+    pub fn restarted(&mut self, to: HostNumber) {
+        if let Step::Telling { host, awaited, .. } = &self.step
+            && awaited.contains(&to)
+        {
+            self.outputs.push_back(GrowthOutput::Tell { to, host: *host });
+        }
+    }
+
     /// Takes note that the part of a host is over.
     pub fn over(&mut self, host: HostNumber) {
         if self.ending.remove(&host) {
@@ -400,6 +409,22 @@ mod tests {
         growth.answered(number, Ok(()), &BTreeSet::new());
         growth.answered(number, Ok(()), &hosts(others));
         host
+    }
+
+    #[test]
+    fn a_host_whose_daemon_was_killed_is_told_again() {
+        let mut growth = Growth::new(true);
+        let host = tell(&mut growth, ONE, 11, &[0, 3]);
+        growth.told(HostNumber(0), host.segment, Vec::new());
+        taken(&mut growth);
+        growth.restarted(HostNumber(0));
+        assert_eq!(growth.take(), None, "it has answered");
+        let to = HostNumber(3);
+        growth.restarted(to);
+        assert_eq!(taken(&mut growth), [GrowthOutput::Tell { to, host }]);
+        growth.told(to, host.segment, Vec::new());
+        growth.restarted(to);
+        assert!(!taken(&mut growth).contains(&GrowthOutput::Tell { to, host }));
     }
 
     #[test]

@@ -66,6 +66,12 @@ impl WholeJob {
         self.grow(context);
     }
 
+    /// The daemon of a host was killed, and the next one has its place.
+    pub(super) fn restart_adding(&mut self, context: &mut Context<'_>, host: HostNumber) {
+        self.growth.restarted(host);
+        self.grow(context);
+    }
+
     /// The guardian of an added host was not started, for this reason.
     pub(super) fn miss_added(&mut self, context: &mut Context<'_>, host: HostNumber, why: String) {
         self.growth.not_started(host, &why);
