@@ -69,6 +69,10 @@ pub(crate) enum Incoming {
     Verdict(WordContent),
     /// A host is connected.
     Up(HostNumber),
+    /// The daemon of a host has started again: what was on its way to it or from it is lost.
+    Restarted(HostNumber),
+    /// This daemon has learned everything that was said before it had a copy of the words.
+    Welcomed,
     /// A host is not connected any more, and will not be again.
     Down(HostNumber, String),
 }
@@ -103,6 +107,10 @@ pub(crate) struct Station {
     pub(crate) own: HostEntry,
     /// The entry of the arbiter. On the arbiter it is that of this host.
     pub(crate) arbiter: HostEntry,
+    /// The run of this daemon within its incarnation: 0, and one more each time that it is started again.
+    pub(crate) run: u32,
+    /// From when the lease of this host counts, if the run before had it, by the clock of all runs.
+    pub(crate) leased_from: Option<Duration>,
 }
 
 /// The reason of the end of a daemon, apart from its jobs.
@@ -178,7 +186,7 @@ impl Port {
     pub(crate) fn closed(range: Option<PortRange>, networks: &[IpNet]) -> io::Result<Self> {
         let (reactor, listener) = (Reactor::new()?, Listener::closed(range));
         let pair = KeyPair::generate().map_err(io::Error::other)?;
-        let (addresses, clock) = (addresses::here(networks), BootClock::start());
+        let (addresses, clock) = (addresses::here(networks), BootClock);
         let networks = networks.to_vec();
         Ok(Self { reactor, listener, datagrams: None, pair, addresses, networks, clock })
     }
@@ -191,6 +199,32 @@ impl Port {
         let mut port = Self::closed(range, networks)?;
         port.datagrams = Some(port.listener.open(&mut port.reactor)?);
         Ok(port)
+    }
+
+    /// The port of a daemon that has started again, with the keys and the sockets of the run before: that for connections and
+    /// that for datagrams.
+    ///
+    /// # Errors
+    /// The kernel's error, or that of the library of keys.
+    #[cfg(test)]
+    pub(crate) fn inherited(
+        pair: KeyPair,
+        [connections, datagrams]: [OwnedFd; 2],
+        networks: &[IpNet],
+    ) -> io::Result<Self> {
+        let mut port = Self::closed(None, networks)?;
+        port.listener.go_on(&mut port.reactor, connections)?;
+        Ok(Self { pair, datagrams: Some(datagrams), ..port })
+    }
+
+    /// Copies of the sockets of an open port for the next run: that for connections and that for datagrams.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    #[cfg(test)]
+    pub(crate) fn sockets(&self) -> io::Result<Option<[OwnedFd; 2]>> {
+        let datagrams = self.datagrams.as_ref().map(OwnedFd::try_clone).transpose()?;
+        Ok(self.listener.socket()?.zip(datagrams).map(|(one, other)| [one, other]))
     }
 
     /// The entry of this host in a host table.
@@ -227,18 +261,16 @@ impl Hub {
             false => (Members::join(own), Vec::new()),
         };
         let boot = figures::boot_identity();
+        let (run, incarnation) = (station.run, station.own.incarnation);
         let watch = match own == HostNumber::ARBITER {
-            true => SilenceWatch::Arbiter {
-                timing,
-                own: (station.own.incarnation, boot),
-                detectors: std::collections::BTreeMap::new(),
-            },
+            true => SilenceWatch::of_arbiter(timing, (incarnation, boot)),
             false => {
-                let (own, arbiter) = (station.own.incarnation, station.arbiter.incarnation);
-                SilenceWatch::Host(Lease::new(timing, own, arbiter, boot, now))
+                let arbiter = station.arbiter.incarnation;
+                let lease = Lease::new(timing, incarnation, arbiter, boot, now);
+                SilenceWatch::of_host(lease, station.leased_from.map(|from| (run, from)))
             }
         };
-        let place = (own, station.machine);
+        let place = (own, station.machine, run);
         let limits = (timing.lease(), timing.timeout());
         let mut trunks = Trunks::new(place, pair.clone(), addresses, limits);
         trunks.add_host(&reactor, station.arbiter.clone(), now);
@@ -255,10 +287,10 @@ impl Hub {
             trunks,
             lanes,
             links: LinkMeasurer::new(own, station.machine),
-            parts: Parts::default(),
+            parts: Parts::of_run(run),
             relay: Relay::default(),
             names: NameTable::default(),
-            pictures: Pictures::default(),
+            pictures: Pictures::of_run(run),
             inbox: VecDeque::new(),
             wake_at: None,
             tokens: JoinTokens::default(),
@@ -350,7 +382,7 @@ impl Hub {
         Ok(())
     }
 
-    /// The time since the daemon began.
+    /// The time, by a clock that all runs of the daemon have in common.
     pub(crate) fn now(&self) -> Duration {
         self.clock.now()
     }
@@ -358,6 +390,12 @@ impl Hub {
     /// This host.
     pub(crate) const fn own(&self) -> HostNumber {
         self.station.own.host
+    }
+
+    /// From when the lease of this host counts: the next run of its daemon needs it.
+    #[cfg(test)]
+    pub(crate) fn leased_from(&self) -> Option<Duration> {
+        self.watch.leased_from()
     }
 
     /// The key of this daemon.

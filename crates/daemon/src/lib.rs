@@ -327,7 +327,8 @@ fn founded(options: bootstrap::DaemonOptions, port: Port) -> Result<Hub, DaemonE
     let (machine, incarnation) = (MachineId(random()?), HostIncarnation(random()?));
     let own = port.entry(HostNumber::ARBITER, incarnation, host_name());
     let arbiter = own.clone();
-    Hub::new(port, Station { machine, options, own, arbiter }).map_err(system("begin"))
+    Hub::new(port, Station { machine, options, own, arbiter, run: 0, leased_from: None })
+        .map_err(system("begin"))
 }
 
 /// Listens for the callers of a machine that stays.
@@ -384,7 +385,8 @@ fn assigned(
         cores: 0,
     };
     let mut hub =
-        Hub::new(port, Station { machine, options, own, arbiter }).map_err(system("begin"))?;
+        Hub::new(port, Station { machine, options, own, arbiter, run: 0, leased_from: None })
+            .map_err(system("begin"))?;
     if let Some(shares_streams) = shares_streams {
         let input = own_copy(input.as_fd()).map_err(system("keep its input"))?;
         let output = own_copy(output.as_fd()).map_err(system("keep its output"))?;
@@ -422,7 +424,8 @@ fn joined(
         DaemonMessage::Admitted { machine, host, mut arbiter, options } => {
             join::prefer(&mut arbiter.addresses, address);
             let own = port.entry(host, incarnation, name);
-            Hub::new(port, Station { machine, options, own, arbiter }).map_err(system("begin"))
+            Hub::new(port, Station { machine, options, own, arbiter, run: 0, leased_from: None })
+                .map_err(system("begin"))
         }
         _ => Err(join::MachineJoinError::Form.into()),
     }

@@ -114,6 +114,28 @@ impl Listener {
         Err(error)
     }
 
+    /// Listens with the socket of the run before of this daemon. Connections that have come meanwhile wait there.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    #[cfg(test)]
+    pub(crate) fn go_on(&mut self, reactor: &mut Reactor, socket: OwnedFd) -> io::Result<()> {
+        let port = SocketAddr::try_from(getsockname(&socket)?)?.port();
+        let token = reactor.token();
+        reactor.watch(&socket, token, EventFlags::IN)?;
+        self.open = Some(OpenPort { socket, token, port });
+        Ok(())
+    }
+
+    /// A copy of the listening socket, if there is one.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    #[cfg(test)]
+    pub(crate) fn socket(&self) -> io::Result<Option<OwnedFd>> {
+        self.open.as_ref().map(|open| open.socket.try_clone()).transpose()
+    }
+
     /// Whether it is listened on.
     pub(crate) const fn is_open(&self) -> bool {
         self.open.is_some()

@@ -522,9 +522,11 @@ impl World {
                 LeaseOutput::End(end) => {
                     self.note(format!("host {node} ends its part: {end:?}"));
                     let does_arbiter_stand = self.nodes[0].is_frozen || self.nodes[0].is_paused;
-                    if matches!(end, HostEnd::Expired { .. }) && !does_arbiter_stand {
-                        let (trouble, delay) = (self.nodes[node].trouble, self.setting.delay_max);
-                        let since = trouble.ended.max(self.punctual_since);
+                    let (trouble, delay) = (self.nodes[node].trouble, self.setting.delay_max);
+                    if let (HostEnd::Expired { .. }, false, Some(welcomed)) =
+                        (end, does_arbiter_stand, trouble.welcomed)
+                    {
+                        let since = trouble.ended.max(self.punctual_since).max(welcomed);
                         let look = ArbiterLook {
                             now: self.now,
                             renewed_ago: Duration::ZERO,

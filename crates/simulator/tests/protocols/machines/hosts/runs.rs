@@ -74,6 +74,8 @@ impl World {
             }
             report => matches!(report, Up::Moved(..)),
         });
+        // It is not heard before it has a trunk.
+        current.trouble.welcomed = None;
         let run = current.run;
         self.note(format!("host {node} goes on as run {run}"));
         self.note_trouble(node);
