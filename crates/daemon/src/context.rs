@@ -48,10 +48,14 @@ pub(crate) trait JobHandler {
     fn ready(&mut self, context: &mut Context<'_>, token: u64, events: EventFlags);
     /// A turn of the loop is over.
     fn tick(&mut self, context: &mut Context<'_>);
-    /// The host table is known, and everything that was said before this daemon began. It comes once, before any word.
-    fn welcomed(&mut self, context: &mut Context<'_>);
     /// A host is connected: its trunk is open, for the first time or again.
     fn host_up(&mut self, context: &mut Context<'_>, host: HostNumber);
+    /// The daemon of a host has started again, and its parts run on. What was on its way to it or from it is lost: messages to
+    /// it that were sent before this, and those of the daemon before that have not come.
+    fn host_restarted(&mut self, _: &mut Context<'_>, _: HostNumber) {}
+    /// This daemon has a copy of the words now, and knows the hosts. If it has started again, it takes the parts up in this
+    /// call that it has: those that it has not then are over for the arbiter.
+    fn welcomed(&mut self, _: &mut Context<'_>) {}
     /// A host is not connected any more: its trunk ended and could not be renewed.
     fn host_down(&mut self, context: &mut Context<'_>, host: HostNumber, why: String);
     /// The arbiter, which is this host, has judged that a host is lost, as it was silent for `silent_ms` milliseconds. The
@@ -67,9 +71,28 @@ impl<'a> Context<'a> {
         Self { hub }
     }
 
-    /// The time since the daemon began, by the clock that goes on while the host sleeps.
+    /// The time, by a clock that goes on while the host sleeps. All runs of the daemon have it in common.
     pub(crate) fn now(&self) -> Duration {
         self.hub.now()
+    }
+
+    /// From when the lease of this host counts: the next run of its daemon needs it.
+    #[cfg(test)]
+    pub(crate) fn leased_from(&self) -> Option<Duration> {
+        self.hub.leased_from()
+    }
+
+    /// Says what the arbiter may not have heard of the run before of this daemon, if there was one. The parts are taken up that
+    /// are left of it.
+    pub(crate) fn resumed(&mut self) {
+        if self.run() > 0 {
+            self.hub.resumed();
+        }
+    }
+
+    /// The run of this daemon within its incarnation.
+    pub(crate) fn run(&self) -> u32 {
+        self.hub.station.run
     }
 
     /// The number of this host.
@@ -154,6 +177,19 @@ impl<'a> Context<'a> {
     /// Sends output or input to a host: in order among themselves, and never before other messages.
     pub(crate) fn send_bulk(&mut self, to: HostNumber, job: JobId, content: JobContent) {
         self.hub.post(to, EnvelopeClass::Bulk, JobMessage { job, content });
+    }
+
+    /// Opens a trunk to a host, if there is none.
+    #[cfg(test)]
+    pub(crate) fn want_trunk(&mut self, host: HostNumber) {
+        let now = self.now();
+        self.hub.trunks.want(host, now);
+    }
+
+    /// Everything that the words have said that were applied here.
+    #[cfg(test)]
+    pub(crate) fn snapshot(&self) -> landeck_protocols::hosts::Snapshot {
+        self.hub.members.words().snapshot()
     }
 
     /// The bytes of output and input on the way to a host that it has not confirmed.

@@ -233,9 +233,9 @@ pub(crate) struct Lanes {
 }
 
 impl Lanes {
-    /// The lanes of a host without jobs.
+    /// The lanes of a host without jobs, in this run of its daemon.
     pub(crate) fn new(
-        (own, machine): (HostNumber, MachineId),
+        (own, machine, run): (HostNumber, MachineId, u32),
         is_plain: bool,
         timing: HostTiming,
         undelivered_max: usize,
@@ -261,7 +261,7 @@ impl Lanes {
             early: BTreeSet::new(),
             names: names::NamesAsked::default(),
             leaving: leavers::Leavers::default(),
-            relays: relays::RelayDials::default(),
+            relays: relays::RelayDials::of_run(run),
             unconnected: BTreeSet::new(),
             unreached: BTreeMap::new(),
             events: Vec::new(),
@@ -367,9 +367,14 @@ impl Lanes {
         for AwaitedSecret { name: (own, far, lane), host, address } in ready {
             self.perform(tools, vec![DialOutput::Dial { own, far, host, lane, address }], None);
         }
+        self.host_restarted(tools, host);
+        self.relay_host_up(tools, host);
+    }
+
+    /// The daemon of a host has started again: what was said to the one before may be lost.
+    pub(crate) fn host_restarted(&mut self, tools: &mut LaneTools, host: HostNumber) {
         let outputs = self.machine_of_lanes.trunk_renewed(host);
         self.perform(tools, outputs, None);
-        self.relay_host_up(tools, host);
     }
 
     /// No trunk to a host could be opened.

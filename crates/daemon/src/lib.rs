@@ -24,6 +24,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::time::Duration;
 
 use ipnet::IpNet;
 use landeck_host::detached::{self, Side};
@@ -34,7 +35,7 @@ use landeck_launch::guardian::GuardianError;
 use landeck_launch::guardian::server::{self, GuardianServer};
 use landeck_launch::hosts_options::PortRange;
 use landeck_launch::machine::MachineName;
-use landeck_trust::{JoinToken, KeyHash};
+use landeck_trust::{JoinToken, KeyHash, KeyPair};
 use landeck_wire::word::HostEntry;
 use landeck_wire::{HostIncarnation, HostNumber, MachineId};
 use rustix::process::{
@@ -247,10 +248,10 @@ fn live(role: DaemonRole, run: Run) -> Result<u8, DaemonError> {
     observers::log::begin();
     guard_keys();
     raise_descriptors();
-    let Run { server, journal, mut left, number } = run;
+    let Run { server, journal, mut left, number, leased_from } = run;
     let (mut hub, mut jobs) = match role {
         _ if number > 0 => {
-            let (mut hub, place) = resumed(&mut left)?;
+            let (mut hub, place) = resumed(&mut left, (number, leased_from))?;
             hub.show_jobs(&place.machine.look_address()).map_err(system("listen for observers"))?;
             hub.keep(journal, place.clone());
             (hub, Jobs::of_machine(server, standing(place, false)?.returned(), left))
@@ -296,7 +297,10 @@ fn live(role: DaemonRole, run: Run) -> Result<u8, DaemonError> {
 }
 
 /// Goes on in the place of the run before.
-fn resumed(left: &mut Entries) -> Result<(Hub, Place), DaemonError> {
+fn resumed(
+    left: &mut Entries,
+    (run, leased_from): (u32, Option<Duration>),
+) -> Result<(Hub, Place), DaemonError> {
     let system = |attempt| move |source| DaemonError::System { attempt, source };
     let (place, sockets) = match left.remove(EntryName::Place) {
         Some((Entry::Place(place), sockets)) => (*place, sockets),
@@ -304,9 +308,11 @@ fn resumed(left: &mut Entries) -> Result<(Hub, Place), DaemonError> {
     };
     let sockets = sockets.try_into().map_err(|_| DaemonError::NoPlace)?;
     let KeptPlace { machine, options, own, arbiter, key, place } = place;
-    let port = Port::resumed((place.ports, &place.networks), &key, sockets);
+    let pair = KeyPair::restored(&key).map_err(|error| io::Error::other(error));
+    let pair = pair.map_err(system("go on with its keys"))?;
+    let port = Port::inherited(pair, sockets, (place.ports, &place.networks));
     let port = port.map_err(system("go on with its port"))?;
-    let station = Station { machine, options, own, arbiter };
+    let station = Station { machine, options, own, arbiter, run, leased_from };
     Ok((Hub::new(port, station).map_err(system("begin"))?, place))
 }
 
@@ -340,7 +346,8 @@ fn founded(options: bootstrap::DaemonOptions, port: Port) -> Result<Hub, DaemonE
     let (machine, incarnation) = (MachineId(random()?), HostIncarnation(random()?));
     let own = port.entry(HostNumber::ARBITER, incarnation, host_name());
     let arbiter = own.clone();
-    Hub::new(port, Station { machine, options, own, arbiter }).map_err(system("begin"))
+    Hub::new(port, Station { machine, options, own, arbiter, run: 0, leased_from: None })
+        .map_err(system("begin"))
 }
 
 /// Listens for the callers of a machine that stays.
@@ -397,7 +404,8 @@ fn assigned(
         cores: 0,
     };
     let mut hub =
-        Hub::new(port, Station { machine, options, own, arbiter }).map_err(system("begin"))?;
+        Hub::new(port, Station { machine, options, own, arbiter, run: 0, leased_from: None })
+            .map_err(system("begin"))?;
     if let Some(shares_streams) = shares_streams {
         let input = own_copy(input.as_fd()).map_err(system("keep its input"))?;
         let output = own_copy(output.as_fd()).map_err(system("keep its output"))?;
@@ -435,7 +443,8 @@ fn joined(
         DaemonMessage::Admitted { machine, host, mut arbiter, options } => {
             join::prefer(&mut arbiter.addresses, address);
             let own = port.entry(host, incarnation, name);
-            Hub::new(port, Station { machine, options, own, arbiter }).map_err(system("begin"))
+            Hub::new(port, Station { machine, options, own, arbiter, run: 0, leased_from: None })
+                .map_err(system("begin"))
         }
         _ => Err(join::MachineJoinError::Form.into()),
     }

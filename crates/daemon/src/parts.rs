@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use landeck_memory::plan::JobName;
 use landeck_memory::{FarProcess, FarRecord, Segment, SlotRecord, SlotState};
-use landeck_protocols::hosts::{FarChange, FarState, FarSubject, HostStanding, WordFollower};
+use landeck_protocols::hosts::{
+    FarChange, FarState, FarSubject, HostStanding, WordFollower, numbers_before,
+};
 use landeck_wire::word::{HostEntry, ProcessEnd};
 use landeck_wire::{HostNumber, Incarnation, JobId, ProcessId, SegmentId, Slot};
 
@@ -132,6 +134,16 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
+    /// The parts of a daemon in this run, which has none yet. No run before has made the same requests.
+    pub(crate) fn of_run(run: u32) -> Self {
+        Self { parts: BTreeMap::new(), requests: numbers_before(run) }
+    }
+
+    /// The segments of all parts.
+    pub(crate) fn segments(&self) -> Vec<SegmentId> {
+        self.parts.values().map(PartOfHost::segment_id).collect()
+    }
+
     /// Adds a part. Words that were applied before count too.
     pub(crate) fn add(
         &mut self,
@@ -155,6 +167,11 @@ impl Parts {
         }
         part.segment.announce_membership();
         self.parts.insert(job, part);
+        // Those that have come while this host had no copy of the words.
+        for (process, is_guest) in words.came(job) {
+            let part = self.parts.get_mut(&job);
+            part.into_iter().for_each(|part| part.meet(process, is_guest, words));
+        }
     }
 
     /// Forgets a part.
@@ -511,15 +528,23 @@ mod tests {
             addresses: Vec::new(),
             cores: 1,
         };
+        let next = ProcessId { incarnation: Incarnation(2), ..far(1) };
         let words = WordFollower::new(Snapshot {
             number: 5,
             hosts: vec![(entry, HostStanding::Lost)],
+            came: vec![(next, JOB, Some(true)), (far(2), JobId(8), Some(true))],
             ended: vec![(far(0), JOB, ProcessEnd::Left)],
             ending: Vec::new(),
         });
         let (parts, segment) = parts(&words);
         assert_eq!(segment.far_record(0).state, SlotState::Departed);
-        assert_eq!(segment.far_record(1).state, SlotState::Alive);
+        let came = segment.far_record(1);
+        assert_eq!((came.state, came.process.incarnation), (SlotState::Alive, 2));
+        assert!(
+            came.is_guest
+                && !segment.far_record(2).is_guest
+                && parts.get(JOB).unwrap().place(next) == Some(1)
+        );
         assert!(segment.far_record(2).is_host_lost);
         assert_eq!(segment.host_name(2).to_string(), "c");
         assert!(parts.with_segment(SegmentId(1)).is_some());

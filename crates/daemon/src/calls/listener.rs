@@ -114,19 +114,19 @@ impl Listener {
         Err(error)
     }
 
-    /// Listens on the port of this socket, as the run of the daemon before has done.
+    /// Listens with the socket of the run before of this daemon. Connections that have come meanwhile wait there.
     ///
     /// # Errors
     /// The kernel's error.
-    pub(crate) fn resume(&mut self, reactor: &mut Reactor, socket: OwnedFd) -> io::Result<()> {
-        let port = SocketAddr::try_from(getsockname(&socket)?).map_or(0, |address| address.port());
+    pub(crate) fn go_on(&mut self, reactor: &mut Reactor, socket: OwnedFd) -> io::Result<()> {
+        let port = SocketAddr::try_from(getsockname(&socket)?)?.port();
         let token = reactor.token();
         reactor.watch(&socket, token, EventFlags::IN)?;
         self.open = Some(OpenPort { socket, token, port });
         Ok(())
     }
 
-    /// The listening socket.
+    /// The listening socket, if there is one.
     pub(crate) fn socket(&self) -> Option<BorrowedFd<'_>> {
         self.open.as_ref().map(|open| open.socket.as_fd())
     }

@@ -78,6 +78,13 @@ impl Hub {
             DaemonMessage::PartRemoved { segment } if is_arbiter => {
                 self.members.part_removed(segment, from)
             }
+            DaemonMessage::PartsKept { segments } if is_arbiter => {
+                self.members.parts_kept(from, &segments)
+            }
+            DaemonMessage::Restarted { host, run } if is_from_arbiter => {
+                self.told_of_restart(host, run);
+                Vec::new()
+            }
             DaemonMessage::NumbersWanted { job, request } if is_arbiter => {
                 let outcome = self.members.lease_numbers(job, from, request);
                 self.send(from, &DaemonMessage::Numbers { job, request, outcome });

@@ -464,6 +464,13 @@ impl JobHandler for Jobs {
         }
     }
 
+    fn host_restarted(&mut self, context: &mut Context<'_>, host: HostNumber) {
+        self.conducted.values_mut().for_each(|whole| whole.host_restarted(context, host));
+        if let Some(standing) = &mut self.standing {
+            standing.host_restarted(context, host);
+        }
+    }
+
     fn host_down(&mut self, context: &mut Context<'_>, host: HostNumber, why: String) {
         if host == HostNumber::ARBITER && context.own_host() != host {
             // Behind the end of the job's part the arbiter is not needed any more.

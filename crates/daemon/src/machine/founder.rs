@@ -201,8 +201,21 @@ impl Founder {
             own.processes.remove(&host);
         }
         // A job ends with its launcher, and so with its launcher's host.
-        let conducted = |(job, note): (&JobId, &JobNote)| (note.conductor == host).then_some(*job);
-        let over: Vec<JobId> = self.jobs.iter().filter_map(conducted).collect();
+        self.jobs_over(context, host);
+    }
+
+    /// The daemon of a host has started again: it conducts no job of the run before, and may not have heard that it leaves.
+    pub(crate) fn host_restarted(&mut self, context: &mut Context<'_>, host: HostNumber) {
+        self.jobs_over(context, host);
+        if self.leaving.contains(&host) {
+            context.send_machine(host, MachineMessage::Leave);
+        }
+    }
+
+    /// The jobs are over that a host has conducted.
+    fn jobs_over(&mut self, context: &mut Context<'_>, conductor: HostNumber) {
+        let its = self.jobs.iter().filter(|(_, note)| note.conductor == conductor);
+        let over: Vec<JobId> = its.map(|(job, _)| *job).collect();
         over.into_iter().for_each(|job| self.job_over(context, job));
     }
 

@@ -13,6 +13,8 @@ use landeck_launch::part::KeptPipe;
 use landeck_launch::spec::JobSpec;
 use landeck_wire::word::HostEntry;
 use landeck_wire::{ControlMessage, HostNumber, JobId, MachineId};
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::io::{pread, pwrite};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use serde::{Deserialize, Serialize};
@@ -112,28 +114,59 @@ type Record = Vec<(EntryName, Option<Vec<u8>>, u32)>;
 pub(crate) struct Journal {
     /// `None` for a daemon without a keeper.
     keeper: Option<OwnedFd>,
+    /// A file in memory with the time from which the lease of this host counts. It is written so often that the keeper is not
+    /// woken for it.
+    lease: Option<OwnedFd>,
+}
+
+/// The keeper's side of a journal.
+#[derive(Debug)]
+pub(crate) struct KeptJournal {
+    /// The socket from which [`Entries::take`] takes the changes.
+    pub(crate) changes: OwnedFd,
+    lease: OwnedFd,
+}
+
+impl KeptJournal {
+    /// The time from which the lease of the host counts, if the daemon has written one.
+    pub(crate) fn leased_from(&self) -> Option<Duration> {
+        let mut nanoseconds = [0; 8];
+        let count = pread(&self.lease, &mut nanoseconds[..], 0).ok()?;
+        (count == nanoseconds.len()).then(|| Duration::from_nanos(u64::from_le_bytes(nanoseconds)))
+    }
 }
 
 impl Journal {
     /// The journal of a daemon that is not started again.
     pub(crate) const fn none() -> Self {
-        Self { keeper: None }
+        Self { keeper: None, lease: None }
     }
 
     /// A journal, and the keeper's side of it.
     ///
     /// # Errors
     /// The kernel's error.
-    pub(crate) fn pair() -> io::Result<(Self, OwnedFd)> {
+    pub(crate) fn pair() -> io::Result<(Self, KeptJournal)> {
         let flags = SocketFlags::CLOEXEC;
         let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
         set_socket_timeout(&ours, Timeout::Send, Some(PATIENCE))?;
-        Ok((Self { keeper: Some(ours) }, theirs))
+        let lease = memfd_create("landeck-lease", MemfdFlags::CLOEXEC)?;
+        let kept = KeptJournal { changes: theirs, lease: lease.try_clone()? };
+        Ok((Self { keeper: Some(ours), lease: Some(lease) }, kept))
     }
 
     /// Whether anybody keeps it.
     pub(crate) const fn is_kept(&self) -> bool {
         self.keeper.is_some()
+    }
+
+    /// Writes the time from which the lease of this host counts.
+    pub(crate) fn note_lease(&self, from: Duration) {
+        if let Some(lease) = &self.lease {
+            let nanoseconds = u64::try_from(from.as_nanos()).unwrap_or(u64::MAX);
+            // A page of memory that was written before takes it.
+            let _ = pwrite(lease, &nanoseconds.to_le_bytes(), 0);
+        }
     }
 
     /// Writes changes, all or none of which are in the journal of the next run. A keeper that has ended takes the daemon along,
@@ -254,15 +287,27 @@ mod tests {
             (0..steps).for_each(|step| write(&journal, step));
             drop(journal);
             let mut entries = Entries::default();
-            while entries.take(&keeper).unwrap() {}
+            while entries.take(&keeper.changes).unwrap() {}
             assert_eq!(told(entries), expected, "after {steps} steps");
         }
+    }
+
+    #[test]
+    fn the_lease_of_the_next_run_counts_from_the_same_time() {
+        let (journal, keeper) = Journal::pair().unwrap();
+        assert_eq!(keeper.leased_from(), None);
+        for seconds in [5, 7] {
+            journal.note_lease(Duration::from_secs(seconds));
+        }
+        drop(journal);
+        assert_eq!(keeper.leased_from(), Some(Duration::from_secs(7)));
     }
 
     #[test]
     fn nobody_keeps_the_journal_of_a_daemon_that_is_not_started_again() {
         let journal = Journal::none();
         assert!(!journal.is_kept());
+        journal.note_lease(Duration::ZERO);
         journal.write(vec![Change::forget(EntryName::Place)]);
         let mut entries = Entries::default();
         assert!(!entries.has_place() && entries.remove(EntryName::Place).is_none());

@@ -15,11 +15,12 @@ use landeck_launch::guardian::server::{self, GuardianServer};
 use landeck_launch::machine::MachineName;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
+use rustix::net::{Shutdown, shutdown};
 use rustix::process::{
     Pid, PidfdFlags, Signal, getpid, getppid, pidfd_open, set_parent_process_death_signal,
 };
 
-use crate::machine::journal::{Entries, Journal};
+use crate::machine::journal::{Entries, Journal, KeptJournal};
 
 /// A daemon that was killed so often within a minute stays away.
 const STARTS_MAX: usize = 3;
@@ -40,12 +41,20 @@ pub(crate) struct Run {
     pub(crate) left: Entries,
     /// The number of runs before this one.
     pub(crate) number: u32,
+    /// From when the lease of this host counts, if there was a run before.
+    pub(crate) leased_from: Option<Duration>,
 }
 
 impl Run {
     /// The only run of a daemon without a keeper.
     pub(crate) fn only(server: GuardianServer) -> Self {
-        Self { server, journal: Journal::none(), left: Entries::default(), number: 0 }
+        Self {
+            server,
+            journal: Journal::none(),
+            left: Entries::default(),
+            number: 0,
+            leased_from: None,
+        }
     }
 }
 
@@ -57,18 +66,20 @@ impl Run {
 pub(crate) fn keep(machine: &MachineName, leaves: bool) -> io::Result<Result<Run, u8>> {
     // Guardians are forked by a process that has neither keys nor sockets.
     let server = server::fork_detached().map_err(io::Error::other)?;
-    let (mut left, mut starts) = (Entries::default(), Vec::new());
+    let (mut left, mut leased_from, mut starts) = (Entries::default(), None, Vec::new());
     for number in 0.. {
-        let (journal, daemon_writes) = Journal::pair()?;
+        let (journal, kept) = Journal::pair()?;
         let Some(daemon) = fork_kept()? else {
-            drop(daemon_writes);
-            return Ok(Ok(Run { server: server.inherited(), journal, left, number }));
+            drop(kept);
+            let server = server.inherited();
+            return Ok(Ok(Run { server, journal, left, number, leased_from }));
         };
         drop(journal);
         if number == 0 {
             begin_to_keep(leaves)?;
         }
-        let status = see_its_end(daemon, daemon_writes, &mut left)?;
+        let status = see_its_end(daemon, &kept, &mut left)?;
+        leased_from = kept.leased_from().or(leased_from);
         descendants::kill_all(&[server.pid()]);
         starts.retain(|at: &Instant| at.elapsed() < MINUTE);
         if !was_killed(status) || starts.len() >= STARTS_MAX || !left.has_place() {
@@ -102,22 +113,23 @@ fn begin_to_keep(leaves: bool) -> io::Result<()> {
 
 /// Keeps the journal of a run until that has ended. Returns its raw wait status. A journal that this process has no room for is
 /// dropped: the daemon is not started again then.
-fn see_its_end(daemon: u32, writes: OwnedFd, entries: &mut Entries) -> io::Result<i32> {
+fn see_its_end(daemon: u32, kept: &KeptJournal, entries: &mut Entries) -> io::Result<i32> {
     let pid = Pid::from_raw(daemon.cast_signed()).ok_or(io::ErrorKind::InvalidInput)?;
     let ended = pidfd_open(pid, PidfdFlags::empty())?;
     // What was written before the end is read before the end counts.
-    while wait_for(&writes, &ended)? {
-        match entries.take(&writes) {
+    while wait_for(&kept.changes, &ended)? {
+        match entries.take(&kept.changes) {
             Ok(true) => {}
             Ok(false) => break,
             Err(error) => {
                 complain(format_args!("the keeper of landeckd drops its journal: {error}"));
                 *entries = Entries::default();
+                // Nobody reads further changes.
+                let _ = shutdown(&kept.changes, Shutdown::Both);
                 break;
             }
         }
     }
-    drop(writes);
     process::wait_for_end(daemon)
 }
 

@@ -10,6 +10,7 @@ use landeck_launch::hosts_options::PortRange;
 use landeck_launch::machine::{MachineAnswer, MachineName, MachineQuestion};
 use landeck_launch::spec::JobSpec;
 use landeck_protocols::door::PartAnswer;
+use landeck_protocols::hosts::numbers_before;
 use landeck_wire::word::{Word, WordContent};
 use landeck_wire::{HostNumber, JobId, SegmentId};
 use serde::{Deserialize, Serialize};
@@ -212,6 +213,13 @@ impl Standing {
         }
     }
 
+    /// The daemon of a host has started again.
+    pub(crate) fn host_restarted(&mut self, context: &mut Context<'_>, host: HostNumber) {
+        if let Some(founder) = &mut self.founder {
+            founder.host_restarted(context, host);
+        }
+    }
+
     /// The founder is not reached any more. Before this daemon was ready, its starter learns that.
     pub(crate) fn cut_off(&self, why: &str) {
         if !self.is_ready {
@@ -337,7 +345,8 @@ impl Standing {
                 self.answer(context, asker, answer);
             }
             None => {
-                self.last_request += 1;
+                // No answer to the run before of this daemon is taken for one to this.
+                self.last_request = self.last_request.max(numbers_before(context.run())) + 1;
                 self.asked.insert(self.last_request, asker);
                 let asked = MachineMessage::Asked { request: self.last_request, question };
                 context.send_machine(HostNumber::ARBITER, asked);

@@ -18,20 +18,20 @@ use rustix::net::{
 use super::*;
 use crate::process_socket_name;
 
-const JOB: JobId = JobId(0x77);
+pub(super) const JOB: JobId = JobId(0x77);
 
 /// A process of a test: its segment, and its connection to its daemon.
-struct Process {
+pub(super) struct Process {
     segment: Segment,
     socket: OwnedFd,
 }
 
-fn id(host: u64) -> ProcessId {
+pub(super) fn id(host: u64) -> ProcessId {
     ProcessId { segment: SegmentId(host), slot: Slot(0), incarnation: Incarnation(1) }
 }
 
 /// Two parts of one process each on these daemons.
-fn parts(one: &Daemon, other: &Daemon) -> [Segment; 2] {
+pub(super) fn parts(one: &Daemon, other: &Daemon) -> [Segment; 2] {
     parts_of(JOB, [one, other])
 }
 
@@ -75,7 +75,7 @@ fn parts_with<const N: usize>(
 }
 
 impl Process {
-    fn hello(segment: &Segment) -> Self {
+    pub(super) fn hello(segment: &Segment) -> Self {
         Self::limited(segment, 0)
     }
 
@@ -96,14 +96,14 @@ impl Process {
     }
 
     /// The process after its daemon has answered, if no lane had come before.
-    fn welcomed(segment: &Segment) -> Self {
+    pub(super) fn welcomed(segment: &Segment) -> Self {
         let process = Self::hello(segment);
         let heard = process.hear().unwrap().0;
         assert!(matches!(heard, Some(Handover::Welcome { silence_ms: 3_000 })), "{heard:?}");
         process
     }
 
-    fn say(&self, message: &Handover) {
+    pub(super) fn say(&self, message: &Handover) {
         send(&self.socket, &message.encode(), SendFlags::NOSIGNAL).unwrap();
     }
 
@@ -125,8 +125,17 @@ impl Process {
 
     /// The first lane, and the daemon's welcome before or behind it. A socket that is closed with something unread loses what
     /// the daemon has not read.
-    fn lane(&self) -> (u32, LaneKeys, TcpStream) {
-        let (mut found, mut is_welcome) = (None, false);
+    pub(super) fn lane(&self) -> (u32, LaneKeys, TcpStream) {
+        self.lane_of(false)
+    }
+
+    /// The first lane of a process that has its daemon's welcome.
+    pub(super) fn lane_behind_welcome(&self) -> (u32, LaneKeys, TcpStream) {
+        self.lane_of(true)
+    }
+
+    fn lane_of(&self, mut is_welcome: bool) -> (u32, LaneKeys, TcpStream) {
+        let mut found = None;
         while found.is_none() || !is_welcome {
             match self.hear().unwrap() {
                 (Some(Handover::Welcome { .. }), None) => is_welcome = true,
@@ -143,7 +152,10 @@ impl Process {
     }
 }
 
-fn assert_connected(one: &mut (u32, LaneKeys, TcpStream), other: &mut (u32, LaneKeys, TcpStream)) {
+pub(super) fn assert_connected(
+    one: &mut (u32, LaneKeys, TcpStream),
+    other: &mut (u32, LaneKeys, TcpStream),
+) {
     assert_eq!(one.0, other.0);
     assert_ne!(one.1.cipher, Cipher::Plain);
     assert_eq!((one.1.send, one.1.receive), (other.1.receive, other.1.send));
@@ -159,7 +171,7 @@ fn assert_connected(one: &mut (u32, LaneKeys, TcpStream), other: &mut (u32, Lane
 }
 
 /// The arbiter and two other hosts, all connected.
-fn three() -> [Daemon; 3] {
+pub(super) fn three() -> [Daemon; 3] {
     let mut zero = arbiter();
     let mut one = host(&mut zero, Way::default());
     let mut two = host(&mut zero, Way::default());

@@ -14,6 +14,7 @@
 //! | [`measuring`] | which hosts measure their link when, and what follows from the times |
 //! | [`booking`] | which job has which processors of a machine |
 //! | [`growth`] | hosts that are added to a job while it runs |
+//! | [`runs`] | which numbers a daemon gives that has started again |
 //! | [`load`] | how busy a host is |
 //! | [`names`] | the arbiter's table of names: one owner for each name of a job |
 
@@ -27,6 +28,7 @@ pub mod lease;
 pub mod load;
 pub mod measuring;
 pub mod names;
+pub mod runs;
 pub mod timing;
 
 pub use arbiter::{
@@ -41,4 +43,5 @@ pub use lease::{HostEnd, Lease, LeaseOutput};
 pub use load::{HostLoad, HostPressure};
 pub use measuring::{LinkProbe, LinkSight, Measuring, MeasuringTurn, ProbeStep};
 pub use names::NameTable;
+pub use runs::{numbers_before, run_of};
 pub use timing::HostTiming;
