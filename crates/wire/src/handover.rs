@@ -7,6 +7,9 @@
 //! A far process goes by its place in the segment's table of far processes. A message is at most
 //! [`Handover::BYTES_MAX`](ControlMessage::BYTES_MAX) bytes long.
 //!
+//! The daemon may start again. A process whose socket has ended connects anew, says `Hello` and, with `Has`, which lanes it
+//! has, and says again what it waits for.
+//!
 //! The answer to `Relay` is `Relayed` or `NoRelay`. A `Broken` with the
 //! number [`RELAY_LANE`] tells of the connection to the relay of that process's host. `Silent` is a `Broken` of a connection
 //! that has carried nothing for as long as `Welcome` allows. `Granted` and `Room` are for the relay of the process's own
@@ -71,6 +74,15 @@ pub enum Handover {
         incarnation: u32,
         /// The most lanes that it can have; 0 if there is no limit.
         lanes_max: u32,
+    },
+    /// The process has this lane, or had it and has no later one. An earlier run of the daemon has handed it over.
+    Has {
+        /// The far process.
+        far: u32,
+        /// Its incarnation.
+        incarnation: u32,
+        /// The number of the lane.
+        lane: u32,
     },
     /// The process needs a lane.
     Want {
@@ -166,6 +178,7 @@ mod tests {
         let keys = LaneKeys { cipher: Cipher::Aes256Gcm, send: [1; 32], receive: [2; 32] };
         for message in [
             Handover::Hello { slot: 3, incarnation: 9, lanes_max: 512 },
+            Handover::Has { far: 7, incarnation: 3, lane: RELAY_LANE - 1 },
             Handover::Want { far: 7 },
             Handover::Broken { far: 7, incarnation: 3, lane: 2, errno: -104 },
             Handover::Numbers,
@@ -207,7 +220,7 @@ mod tests {
     #[test]
     fn other_bytes_are_refused() {
         assert!(Handover::decode(&[1; Handover::BYTES_MAX + 1]).is_err());
-        assert!(Handover::decode(&[15]).is_err(), "an unknown message");
+        assert!(Handover::decode(&[16]).is_err(), "an unknown message");
         let keys = LaneKeys { cipher: Cipher::ChaCha20Poly1305, send: [1; 32], receive: [2; 32] };
         let mut relayed = Handover::Relayed { host: 2, keys }.encode();
         assert!(Handover::decode(&relayed[..relayed.len() - 1]).is_err(), "a key is cut off");
