@@ -252,6 +252,8 @@ mod tests {
         let host = u64::from(std::process::id()) << 32 | 0xa9a1;
         let plan = SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(host, 2) };
         let segment = Segment::local(&plan);
+        let state = SlotState::Alive;
+        segment.set_slot_record(1, SlotRecord { incarnation: 3, state, ..SlotRecord::default() });
         let (own, other) = (process(host, 1, 3), process(2, 0, 1));
         let answers = [
             (Verdict::InUse, own, [4, 5]),

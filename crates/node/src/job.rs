@@ -5,7 +5,7 @@ use std::{fmt, io};
 
 use landeck_collectives::Settings;
 use landeck_host::say::complain;
-use landeck_joining::address::connect_to_daemon;
+use landeck_joining::address::{connect_to_daemon, reconnect_to_daemon};
 use landeck_joining::attach::{self, Attachment};
 pub use landeck_joining::attach::{Restarted, WayBack};
 use landeck_joining::machines;
