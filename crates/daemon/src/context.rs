@@ -21,9 +21,11 @@ use crate::facts::HostFacts;
 use crate::figures::LinkFindings;
 use crate::hub::Hub;
 use crate::job_message::{JobContent, JobMessage};
+use crate::lanes::Lanes;
 use crate::links::MeasuringSecret;
 use crate::machine_message::MachineMessage;
-use crate::reactor::JOB_TOKENS;
+use crate::parts::{PartOfHost, far_processes};
+use crate::reactor::{JOB_TOKENS, Reactor};
 use crate::trunks::envelope::EnvelopeClass;
 
 /// The daemon, as the jobs of its host see it.
@@ -218,13 +220,40 @@ impl<'a> Context<'a> {
         segment: Segment,
         far: Vec<ProcessId>,
     ) -> io::Result<()> {
+        self.take_part(job, segment, far, |lanes, reactor, part| lanes.add_part(reactor, job, part))
+    }
+
+    /// Goes on with a part of the run before: its segment, and the listening socket for its processes.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    #[cfg_attr(not(test), expect(dead_code, reason = "no run of a daemon follows another one yet"))]
+    pub(crate) fn resume_part(
+        &mut self,
+        job: JobId,
+        segment: Segment,
+        listener: OwnedFd,
+    ) -> io::Result<()> {
+        let far = far_processes(&segment);
+        self.take_part(job, segment, far, |lanes, reactor, part| {
+            lanes.resume_part(reactor, job, part, listener)
+        })
+    }
+
+    fn take_part(
+        &mut self,
+        job: JobId,
+        segment: Segment,
+        far: Vec<ProcessId>,
+        listen: impl FnOnce(&mut Lanes, &mut Reactor, &PartOfHost) -> io::Result<()>,
+    ) -> io::Result<()> {
         let hub = &mut *self.hub;
         let host = SegmentId(segment.plan().host);
         hub.parts.add(job, segment, far, hub.members.words());
         // The new segment has none yet.
         hub.numbers_at = Duration::ZERO;
         if let Some(part) = hub.parts.get(job)
-            && let Err(error) = hub.lanes.add_part(&mut hub.reactor, job, part)
+            && let Err(error) = listen(&mut hub.lanes, &mut hub.reactor, part)
         {
             hub.parts.remove(job);
             return Err(error);

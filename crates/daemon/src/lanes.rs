@@ -372,6 +372,16 @@ impl Lanes {
         self.relay_host_up(tools, host);
     }
 
+    /// The daemon of a host has started again. It knows only those lanes that its processes tell it, and what was said to the
+    /// one before may be lost.
+    #[cfg_attr(not(test), expect(dead_code, reason = "no trunk tells it yet"))]
+    pub(crate) fn host_restarted(&mut self, tools: &mut LaneTools, host: HostNumber) {
+        self.unreached.remove(&host);
+        self.machine_of_lanes.restarted(host);
+        let outputs = self.machine_of_lanes.trunk_renewed(host);
+        self.perform(tools, outputs, None);
+    }
+
     /// No trunk to a host could be opened.
     pub(crate) fn host_down(&mut self, tools: &mut LaneTools, host: HostNumber) {
         let (failed, others) =

@@ -6,7 +6,7 @@ use landeck_memory::plan::JobName;
 use landeck_memory::{FarProcess, FarRecord, Segment, SlotRecord, SlotState};
 use landeck_protocols::hosts::{FarChange, FarState, FarSubject, HostStanding, WordFollower};
 use landeck_wire::word::{HostEntry, ProcessEnd};
-use landeck_wire::{HostNumber, JobId, ProcessId, SegmentId, Slot};
+use landeck_wire::{HostNumber, Incarnation, JobId, ProcessId, SegmentId, Slot};
 
 /// The part of a job on this host.
 #[derive(Debug)]
@@ -106,10 +106,36 @@ impl PartOfHost {
         self.is_ending
     }
 
+    /// The processes of all hosts that are gone, by the records of the segment.
+    pub(crate) fn gone_processes(&self) -> Vec<ProcessId> {
+        let far = (0..).zip(&self.far).filter(|(place, _)| self.is_over(*place));
+        let near = (0..self.segment.plan().slots()).map(|slot| self.process_of(slot));
+        let near = near.filter(|it| self.segment.slot_record(it.slot.0).state.is_gone());
+        near.chain(far.map(|(_, process)| *process)).collect()
+    }
+
+    /// The process that a slot of this host has or had last.
+    pub(crate) fn process_of(&self, slot: u32) -> ProcessId {
+        let incarnation = Incarnation(self.segment.slot_record(slot).incarnation);
+        ProcessId { segment: self.segment_id(), slot: Slot(slot), incarnation }
+    }
+
     /// Whether a far process has ended, or its host is lost.
     pub(crate) fn is_over(&self, place: u32) -> bool {
         self.segment.far_record(place).state.is_gone()
     }
+}
+
+/// The processes elsewhere that a segment knows, by their places in its table.
+pub(crate) fn far_processes(segment: &Segment) -> Vec<ProcessId> {
+    let process = |place: u32| {
+        let FarProcess { host, slot, incarnation } = segment.far_record(place).process;
+        let (slot, incarnation) = (Slot(slot), Incarnation(incarnation));
+        ProcessId { segment: SegmentId(host), slot, incarnation }
+    };
+    let all = (0..segment.plan().far).map(process);
+    // Hosts that may still be added have no places yet.
+    all.take_while(|process| process.segment != SegmentId(0)).collect()
 }
 
 /// The parts of all jobs.

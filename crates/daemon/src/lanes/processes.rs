@@ -59,7 +59,30 @@ impl Lanes {
         job: JobId,
         part: &PartOfHost,
     ) -> io::Result<()> {
-        let listener = listen_for(part.segment_id())?;
+        self.listen(reactor, job, listen_for(part.segment_id())?)
+    }
+
+    /// Goes on with the processes of a part that an earlier run of this daemon had. They connect again where that has
+    /// listened, and say which lanes they have.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub(crate) fn resume_part(
+        &mut self,
+        reactor: &mut Reactor,
+        job: JobId,
+        part: &PartOfHost,
+        listener: OwnedFd,
+    ) -> io::Result<()> {
+        // Their words will not come again.
+        for process in part.gone_processes() {
+            self.machine_of_lanes.process_ended(job, process);
+        }
+        self.leaving.resume(job, part);
+        self.listen(reactor, job, listener)
+    }
+
+    fn listen(&mut self, reactor: &mut Reactor, job: JobId, listener: OwnedFd) -> io::Result<()> {
         let token = reactor.token();
         reactor.watch(&listener, token, EventFlags::IN)?;
         self.listeners.insert(token, (job, listener));
@@ -182,11 +205,15 @@ impl Lanes {
                 one.process = Some(process);
                 one.lanes_max = *lanes_max;
                 self.tokens.insert(process, token);
+                self.leaving.connected(process);
                 for lane in self.undelivered.remove(&process).unwrap_or_default() {
                     self.deliver(tools, token, process, lane);
                 }
                 self.tell(tools.reactor, token, &self.welcome(), None);
                 self.note_return(tools, job, process);
+            }
+            (Handover::Has { far, incarnation, lane }, Some(own)) => {
+                return self.lane_told(tools, (job, own), (*far, *incarnation, *lane));
             }
             (Handover::Want { far }, Some(own)) => {
                 let process = *part.far.get(*far as usize).ok_or(())?;
@@ -232,6 +259,26 @@ impl Lanes {
         Ok(())
     }
 
+    /// Takes a process's word that an earlier run of this daemon has handed over a lane to it. `Err` if there is no such lane.
+    fn lane_told(
+        &mut self,
+        tools: &mut LaneTools,
+        (job, own): (JobId, ProcessId),
+        (far, incarnation, lane): (u32, u32, u32),
+    ) -> Result<(), ()> {
+        let part = tools.parts.get(job).ok_or(())?;
+        let there = *part.far.get(far as usize).ok_or(())?;
+        if matches!(lane, 0 | RELAY_LANE) || there.incarnation.0 < incarnation {
+            return Err(());
+        }
+        // It may have returned since.
+        if there.incarnation.0 == incarnation {
+            let outputs = self.machine_of_lanes.has(own, there, part.host_of(far), lane);
+            self.perform(tools, outputs, None);
+        }
+        Ok(())
+    }
+
     /// A process of another host takes part: lanes to it may have been asked for.
     pub(crate) fn process_came(&mut self, tools: &mut LaneTools, process: ProcessId) {
         let place = |token: u64| {
@@ -260,9 +307,9 @@ impl Lanes {
             // Its goodbye may not have been read.
             self.resident_ready(tools, token, EventFlags::IN);
         }
-        if self.leaving.take(before) {
-            self.events.push(LanesEvent::Ended { job, process: before, end: ProcessEnd::Away });
-        }
+        self.leaving.drop(before);
+        // An earlier run may not have heard that it was away. The arbiter gives each word once.
+        self.events.push(LanesEvent::Ended { job, process: before, end: ProcessEnd::Away });
         self.events.push(LanesEvent::Returned { job, process });
     }
 
