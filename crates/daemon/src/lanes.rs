@@ -268,6 +268,13 @@ impl Lanes {
         }
     }
 
+    /// The lanes of the next run of the daemon, which knows nothing.
+    #[cfg(test)]
+    pub(crate) fn of_next_run(&self) -> Self {
+        let timing = HostTiming::new(self.timeout);
+        Self::new((self.own, self.machine), self.is_plain, timing, self.undelivered_max)
+    }
+
     /// Takes the events since the last call.
     pub(crate) fn take_events(&mut self) -> Vec<LanesEvent> {
         std::mem::take(&mut self.events)

@@ -1,7 +1,7 @@
 //! The processes of this host that need lanes: their sockets, questions and reports.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use landeck_host::report::size;
@@ -80,6 +80,13 @@ impl Lanes {
         }
         self.leaving.resume(job, part);
         self.listen(reactor, job, listener)
+    }
+
+    /// The listening socket for the processes of a part.
+    #[cfg_attr(not(test), expect(dead_code, reason = "no run of a daemon follows another one yet"))]
+    pub(crate) fn listener_of(&self, job: JobId) -> Option<BorrowedFd<'_>> {
+        let mut listeners = self.listeners.values();
+        listeners.find(|(of, _)| *of == job).map(|(_, listener)| listener.as_fd())
     }
 
     fn listen(&mut self, reactor: &mut Reactor, job: JobId, listener: OwnedFd) -> io::Result<()> {
