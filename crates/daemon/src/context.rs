@@ -235,9 +235,12 @@ impl<'a> Context<'a> {
         listener: OwnedFd,
     ) -> io::Result<()> {
         let far = far_processes(&segment);
-        self.take_part(job, segment, far, |lanes, reactor, part| {
+        self.take_part(job, segment.clone(), far, |lanes, reactor, part| {
             lanes.resume_part(reactor, job, part, listener)
-        })
+        })?;
+        let untold = self.hub.lanes.untold(SegmentId(segment.plan().host));
+        self.hub.relay.resume(segment, untold);
+        Ok(())
     }
 
     fn take_part(

@@ -85,6 +85,11 @@ pub(crate) enum LanesEvent {
         /// The process.
         process: ProcessId,
     },
+    /// A process of this host has said how far each sender may go that used the relay of an earlier run of the daemon.
+    RelayTold {
+        /// The process.
+        process: ProcessId,
+    },
     /// A process of this host has left and runs on, or a guest has ended. The guardian reports only the ends of the
     /// processes that it has started.
     Ended {
@@ -224,6 +229,8 @@ pub(crate) struct Lanes {
     early: BTreeSet<(u64, u32)>,
     names: names::NamesAsked,
     leaving: leavers::Leavers,
+    /// The processes for which the relay of an earlier run has laid messages, and which have not said how many came.
+    untold: BTreeSet<ProcessId>,
     relays: relays::RelayDials,
     /// The hosts to which the last connection could not be opened.
     unconnected: BTreeSet<HostNumber>,
@@ -261,6 +268,7 @@ impl Lanes {
             early: BTreeSet::new(),
             names: names::NamesAsked::default(),
             leaving: leavers::Leavers::default(),
+            untold: BTreeSet::new(),
             relays: relays::RelayDials::default(),
             unconnected: BTreeSet::new(),
             unreached: BTreeMap::new(),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use landeck_memory::plan::JobName;
-use landeck_memory::{FarProcess, FarRecord, Segment, SlotRecord, SlotState};
+use landeck_memory::{FarProcess, FarRecord, RelayWords, Segment, SlotRecord, SlotState};
 use landeck_protocols::hosts::{FarChange, FarState, FarSubject, HostStanding, WordFollower};
 use landeck_wire::word::{HostEntry, ProcessEnd};
 use landeck_wire::{HostNumber, Incarnation, JobId, ProcessId, SegmentId, Slot};
@@ -112,6 +112,17 @@ impl PartOfHost {
         let near = (0..self.segment.plan().slots()).map(|slot| self.process_of(slot));
         let near = near.filter(|it| self.segment.slot_record(it.slot.0).state.is_gone());
         near.chain(far.map(|(_, process)| *process)).collect()
+    }
+
+    /// The living processes of this host for which a relay has laid messages.
+    pub(crate) fn relay_receivers(&self) -> Vec<ProcessId> {
+        let has_ring = |it: &ProcessId| {
+            let is_alive = self.segment.slot_record(it.slot.0).state == SlotState::Alive;
+            let words = RelayWords::of(&self.segment, it.slot.0);
+            is_alive && words.is_some_and(|words| words.is_ready(it.incarnation.0))
+        };
+        let all = (0..self.segment.plan().slots()).map(|slot| self.process_of(slot));
+        all.filter(has_ring).collect()
     }
 
     /// The process that a slot of this host has or had last.

@@ -8,7 +8,9 @@
 //! [`Handover::BYTES_MAX`](ControlMessage::BYTES_MAX) bytes long.
 //!
 //! The daemon may start again. A process whose socket has ended connects anew, says `Hello` and, with `Has`, which lanes it
-//! has, and says again what it waits for.
+//! has, and says again what it waits for. The relay of its host begins anew with the daemon: asked by `RelayRestarted`, the
+//! process takes what the one before has laid, says how far each sender may go from there (`Granted`), and repeats
+//! `RelayRestarted` behind that.
 //!
 //! The answer to `Relay` is `Relayed` or `NoRelay`. A `Broken` with the
 //! number [`RELAY_LANE`] tells of the connection to the relay of that process's host. `Silent` is a `Broken` of a connection
@@ -127,6 +129,9 @@ pub enum Handover {
     },
     /// There is room again where the relay of this host lays frames for the process.
     Room,
+    /// The relay of this host has started again, and asks how far each sender has come; the process repeats this when it has
+    /// said so.
+    RelayRestarted,
     /// The process has left its job, and runs on.
     Left,
     /// The socket beside this message is a connection to the relay of another host.
@@ -198,6 +203,7 @@ mod tests {
             Handover::Unreachable { far: u32::MAX },
             Handover::Granted { far: 4, incarnation: 2, position: u64::MAX - 7 },
             Handover::Room,
+            Handover::RelayRestarted,
             Handover::Welcome { silence_ms: 2_250 },
             Handover::Silent {
                 far: 7,
@@ -220,7 +226,7 @@ mod tests {
     #[test]
     fn other_bytes_are_refused() {
         assert!(Handover::decode(&[1; Handover::BYTES_MAX + 1]).is_err());
-        assert!(Handover::decode(&[16]).is_err(), "an unknown message");
+        assert!(Handover::decode(&[17]).is_err(), "an unknown message");
         let keys = LaneKeys { cipher: Cipher::ChaCha20Poly1305, send: [1; 32], receive: [2; 32] };
         let mut relayed = Handover::Relayed { host: 2, keys }.encode();
         assert!(Handover::decode(&relayed[..relayed.len() - 1]).is_err(), "a key is cut off");

@@ -10,7 +10,7 @@ use landeck_memory::process_names::process_in_words;
 use landeck_transports::lanes::silence::may_be_of_long_packets;
 use landeck_wire::handover::{Handover, LaneSilence, RELAY_LANE};
 use landeck_wire::word::ProcessEnd;
-use landeck_wire::{HostNumber, Incarnation, JobId, ProcessId, Slot};
+use landeck_wire::{HostNumber, Incarnation, JobId, ProcessId, SegmentId, Slot};
 use rustix::event::epoll::EventFlags;
 use tracing::info;
 
@@ -79,7 +79,13 @@ impl Lanes {
             self.machine_of_lanes.process_ended(job, process);
         }
         self.leaving.resume(job, part);
+        self.untold.extend(part.relay_receivers());
         self.listen(reactor, job, listener)
+    }
+
+    /// The processes of a segment that have not said how many messages the relay of an earlier run has laid for them.
+    pub(crate) fn untold(&self, segment: SegmentId) -> Vec<ProcessId> {
+        self.untold.iter().copied().filter(|process| process.segment == segment).collect()
     }
 
     /// The listening socket for the processes of a part.
@@ -107,6 +113,7 @@ impl Lanes {
         self.residents.retain(|_, one| one.job != job);
         self.tokens.retain(|process, _| process.segment != segment);
         self.undelivered.retain(|process, _| process.segment != segment);
+        self.untold.retain(|process| process.segment != segment);
         self.connected.retain(|(own, _, _), _| own.segment != segment);
         self.offered.retain(|_, (own, _, _)| own.segment != segment);
         self.dials.retain(|_, one| one.name.0.segment != segment);
@@ -217,6 +224,9 @@ impl Lanes {
                     self.deliver(tools, token, process, lane);
                 }
                 self.tell(tools.reactor, token, &self.welcome(), None);
+                if self.untold.contains(&process) {
+                    self.tell(tools.reactor, token, &Handover::RelayRestarted, None);
+                }
                 self.note_return(tools, job, process);
             }
             (Handover::Has { far, incarnation, lane }, Some(own)) => {
@@ -244,6 +254,9 @@ impl Lanes {
                 if source.incarnation.0 == *incarnation {
                     self.events.push(LanesEvent::Granted { receiver, source, position });
                 }
+            }
+            (Handover::RelayRestarted, Some(process)) if self.untold.remove(&process) => {
+                self.events.push(LanesEvent::RelayTold { process });
             }
             (Handover::Room, Some(process)) => self.events.push(LanesEvent::HasRoom { process }),
             (Handover::Broken { far, incarnation, lane, errno }, Some(own)) => {

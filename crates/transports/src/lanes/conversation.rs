@@ -100,6 +100,11 @@ impl Lanes {
                         relayed.refused(host, &mut self.daemon);
                     }
                 }
+                Some(Heard::Message(Handover::RelayRestarted, _)) => {
+                    if let Some(relayed) = &mut self.relayed {
+                        relayed.restarted(sink, &mut self.daemon);
+                    }
+                }
                 Some(Heard::Message(Handover::Welcome { silence_ms }, _)) => {
                     self.is_welcome = true;
                     self.daemon.welcomed();

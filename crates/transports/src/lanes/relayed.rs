@@ -263,7 +263,9 @@ impl Relayed {
             None => Err(RelayEnd::System(rustix::io::Errno::MFILE)),
         };
         let opened = stream.and_then(|mut stream| {
-            stream.push(&Header::RELAY_OPEN, &[], &[])?;
+            // A relay that has started again needs to know what the one before may have done.
+            let open = Header { context: link.requests.sent(), ..Header::RELAY_OPEN };
+            stream.push(&open, &[], &[])?;
             stream.flush()?;
             Ok(stream)
         });
@@ -334,7 +336,7 @@ impl Relayed {
         }
     }
 
-    /// Tells a daemon which connections are missing, and how far senders may go over its relay.
+    /// Tells a daemon which connections are missing.
     pub(super) fn introduce(&mut self, daemon: &mut DaemonSocket) {
         self.links.keys().for_each(|host| self.report(*host, daemon));
         for (host, link) in &mut self.links {
@@ -342,10 +344,27 @@ impl Relayed {
                 link.want(*host, daemon);
             }
         }
-        for (&far, from) in &self.incoming {
+    }
+
+    /// The relay of this host has started again. Takes what the one before has laid, and says how far each sender may go from
+    /// there: it sends again what that relay has held.
+    pub(super) fn restarted<S: Sink + ?Sized>(&mut self, sink: &mut S, daemon: &mut DaemonSocket) {
+        if let Some(ring) = &self.ring {
+            ring.end_sender();
+        }
+        let is_laid = |ring: &mut RelayRingReceiver| matches!(ring.peek(), Ok(Some(_)));
+        while self.ring.as_mut().is_some_and(is_laid) {
+            self.poll(sink, daemon);
+        }
+        if let Some(ring) = &mut self.ring {
+            ring.begin_again();
+        }
+        for (&far, from) in self.incoming.iter_mut().filter(|(_, from)| !from.is_broken) {
+            from.granted = from.pieces() + self.window;
             let (incarnation, position) = (from.incarnation, from.granted);
             daemon.say(Handover::Granted { far, incarnation, position });
         }
+        daemon.say(Handover::RelayRestarted);
     }
 
     fn is_gone(&self, far: u32) -> bool {
@@ -740,6 +759,11 @@ pub(super) fn host_of(key: u64) -> Option<u16> {
 }
 
 impl Incoming {
+    /// The number of pieces that have come. Of a whole message that the sink holds, the last one is not taken.
+    fn pieces(&self) -> u64 {
+        self.taken + (self.held.len() + self.held_urgent.len()) as u64
+    }
+
     fn holds(&self) -> bool {
         !self.held.is_empty() || !self.held_urgent.is_empty()
     }
@@ -823,7 +847,7 @@ impl Incoming {
     /// Lets the sender go on when it has used up half of what it had.
     fn grant(&mut self, far: u32, window: u64, daemon: &mut DaemonSocket) {
         let position = self.taken + window;
-        if position - self.granted >= (window / 2).max(1) {
+        if position.saturating_sub(self.granted) >= (window / 2).max(1) {
             self.granted = position;
             let incarnation = self.incarnation;
             daemon.say(Handover::Granted { far, incarnation, position });
