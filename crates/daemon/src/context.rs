@@ -273,9 +273,12 @@ impl<'a> Context<'a> {
         listener: OwnedFd,
     ) -> io::Result<()> {
         let far = far_processes(&segment);
-        self.take_part(job, segment, far, |lanes, reactor, part| {
+        self.take_part(job, segment.clone(), far, |lanes, reactor, part| {
             lanes.resume_part(reactor, job, part, listener)
-        })
+        })?;
+        let untold = self.hub.lanes.untold(SegmentId(segment.plan().host));
+        self.hub.relay.resume(segment, untold);
+        Ok(())
     }
 
     fn take_part(
@@ -407,6 +410,27 @@ impl<'a> Context<'a> {
     #[cfg(test)]
     pub(crate) fn trunks_deadline(&self) -> Option<Duration> {
         self.hub.trunks.deadline()
+    }
+
+    /// Plays that this daemon has started again, as far as its lanes know: they go on with the processes of a part.
+    #[cfg(test)]
+    pub(crate) fn begin_lanes_again(&mut self, job: JobId) {
+        let hub = &mut *self.hub;
+        let listener = hub.lanes.listener_of(job).expect("its socket");
+        let kept = listener.try_clone_to_owned().expect("a descriptor");
+        hub.reactor.unwatch(listener).expect("it was watched");
+        hub.lanes = hub.lanes.of_next_run();
+        for host in hub.members.hosts() {
+            hub.lanes.add_host(host.host, hub.trunks.addresses(host.host).len());
+        }
+        let part = hub.parts.remove(job).expect("a part");
+        self.resume_part(job, part.segment, kept).expect("it listens");
+    }
+
+    /// Plays that the daemon of a host has started again, as far as the lanes here know.
+    #[cfg(test)]
+    pub(crate) fn lanes_restarted(&mut self, host: HostNumber) {
+        self.hub.with_lanes(|lanes, tools| lanes.host_restarted(tools, host));
     }
 
     /// Gives a host its next return ticket; for the founder of a machine that stays.

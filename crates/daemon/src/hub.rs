@@ -669,7 +669,10 @@ impl Hub {
         call(links, &mut LinkTools { reactor, trunks, clock: *clock })
     }
 
-    fn with_lanes<T>(&mut self, call: impl FnOnce(&mut Lanes, &mut LaneTools) -> T) -> T {
+    pub(crate) fn with_lanes<T>(
+        &mut self,
+        call: impl FnOnce(&mut Lanes, &mut LaneTools) -> T,
+    ) -> T {
         let now = self.clock.now();
         let Self { lanes, reactor, trunks, parts, .. } = self;
         call(lanes, &mut LaneTools { reactor, trunks, parts, now })

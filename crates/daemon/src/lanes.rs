@@ -85,6 +85,11 @@ pub(crate) enum LanesEvent {
         /// The process.
         process: ProcessId,
     },
+    /// A process of this host has said how far each sender may go that used the relay of an earlier run of the daemon.
+    RelayTold {
+        /// The process.
+        process: ProcessId,
+    },
     /// A process of this host has left and runs on, or a guest has ended. The guardian reports only the ends of the
     /// processes that it has started.
     Ended {
@@ -224,6 +229,8 @@ pub(crate) struct Lanes {
     early: BTreeSet<(u64, u32)>,
     names: names::NamesAsked,
     leaving: leavers::Leavers,
+    /// The processes for which the relay of an earlier run has laid messages, and which have not said how many came.
+    untold: BTreeSet<ProcessId>,
     relays: relays::RelayDials,
     /// The hosts to which the last connection could not be opened.
     unconnected: BTreeSet<HostNumber>,
@@ -261,11 +268,19 @@ impl Lanes {
             early: BTreeSet::new(),
             names: names::NamesAsked::default(),
             leaving: leavers::Leavers::default(),
+            untold: BTreeSet::new(),
             relays: relays::RelayDials::of_run(run),
             unconnected: BTreeSet::new(),
             unreached: BTreeMap::new(),
             events: Vec::new(),
         }
+    }
+
+    /// The lanes of the next run of the daemon, which knows nothing.
+    #[cfg(test)]
+    pub(crate) fn of_next_run(&self) -> Self {
+        let timing = HostTiming::new(self.timeout);
+        Self::new((self.own, self.machine, 1), self.is_plain, timing, self.undelivered_max)
     }
 
     /// Takes the events since the last call.
@@ -367,12 +382,16 @@ impl Lanes {
         for AwaitedSecret { name: (own, far, lane), host, address } in ready {
             self.perform(tools, vec![DialOutput::Dial { own, far, host, lane, address }], None);
         }
-        self.host_restarted(tools, host);
+        let outputs = self.machine_of_lanes.trunk_renewed(host);
+        self.perform(tools, outputs, None);
         self.relay_host_up(tools, host);
     }
 
-    /// The daemon of a host has started again: what was said to the one before may be lost.
+    /// The daemon of a host has started again. It knows only those lanes that its processes tell it, and what was said to the
+    /// one before may be lost.
     pub(crate) fn host_restarted(&mut self, tools: &mut LaneTools, host: HostNumber) {
+        self.unreached.remove(&host);
+        self.machine_of_lanes.restarted(host);
         let outputs = self.machine_of_lanes.trunk_renewed(host);
         self.perform(tools, outputs, None);
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use landeck_memory::plan::JobName;
-use landeck_memory::{FarProcess, FarRecord, Segment, SlotRecord, SlotState};
+use landeck_memory::{FarProcess, FarRecord, RelayWords, Segment, SlotRecord, SlotState};
 use landeck_protocols::hosts::{
     FarChange, FarState, FarSubject, HostStanding, WordFollower, numbers_before,
 };
@@ -106,6 +106,31 @@ impl PartOfHost {
     /// Whether the word of the job's end was applied.
     pub(crate) const fn is_ending(&self) -> bool {
         self.is_ending
+    }
+
+    /// The processes of all hosts that are gone, by the records of the segment.
+    pub(crate) fn gone_processes(&self) -> Vec<ProcessId> {
+        let far = (0..).zip(&self.far).filter(|(place, _)| self.is_over(*place));
+        let near = (0..self.segment.plan().slots()).map(|slot| self.process_of(slot));
+        let near = near.filter(|it| self.segment.slot_record(it.slot.0).state.is_gone());
+        near.chain(far.map(|(_, process)| *process)).collect()
+    }
+
+    /// The living processes of this host for which a relay has laid messages.
+    pub(crate) fn relay_receivers(&self) -> Vec<ProcessId> {
+        let has_ring = |it: &ProcessId| {
+            let is_alive = self.segment.slot_record(it.slot.0).state == SlotState::Alive;
+            let words = RelayWords::of(&self.segment, it.slot.0);
+            is_alive && words.is_some_and(|words| words.is_ready(it.incarnation.0))
+        };
+        let all = (0..self.segment.plan().slots()).map(|slot| self.process_of(slot));
+        all.filter(has_ring).collect()
+    }
+
+    /// The process that a slot of this host has or had last.
+    pub(crate) fn process_of(&self, slot: u32) -> ProcessId {
+        let incarnation = Incarnation(self.segment.slot_record(slot).incarnation);
+        ProcessId { segment: self.segment_id(), slot: Slot(slot), incarnation }
     }
 
     /// Whether a far process has ended, or its host is lost.

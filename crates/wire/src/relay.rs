@@ -16,7 +16,9 @@
 //!
 //! Requests travel over the process's connection for messages to that relay ([`crate::relayed`]). A process numbers its
 //! requests to a relay from 0 on. Over another connection it sends those again whose answers have not come. The relay does
-//! no change twice: it has the last [`RELAY_WINDOW`] answers.
+//! no change twice: it has the last [`RELAY_WINDOW`] answers. A relay that has started again has none: it repeats what can be
+//! repeated, and gives the others up ([`RelayOutcome::Unknown`]). So a process says how many requests it has sent before, as
+//! the context of its [`Header::RELAY_OPEN`].
 
 use crate::header::{Header, Kind};
 use crate::preamble::{long, word};
@@ -92,6 +94,8 @@ pub enum RelayOutcome {
     Unmapped = 5,
     /// The request has a form that no process of this release sends.
     Senseless = 6,
+    /// The relay has started again, and the one before may have done this. It cannot be done twice.
+    Unknown = 7,
 }
 
 impl RelayOutcome {
@@ -106,6 +110,7 @@ impl RelayOutcome {
             4 => Self::Unaligned,
             5 => Self::Unmapped,
             6 => Self::Senseless,
+            7 => Self::Unknown,
             _ => return None,
         })
     }

@@ -18,6 +18,8 @@ use rustix::net::{
 use super::*;
 use crate::process_socket_name;
 
+mod next_run;
+
 pub(super) const JOB: JobId = JobId(0x77);
 
 /// A process of a test: its segment, and its connection to its daemon.
@@ -85,14 +87,24 @@ impl Process {
     }
 
     fn in_slot(segment: &Segment, slot: u32, lanes_max: u32) -> Self {
+        let process = Self::connected(segment);
+        process.say(&Handover::Hello { slot, incarnation: 1, lanes_max });
+        process
+    }
+
+    fn with_incarnation(segment: &Segment, slot: u32, incarnation: u32) -> Self {
+        let process = Self::connected(segment);
+        process.say(&Handover::Hello { slot, incarnation, lanes_max: 0 });
+        process
+    }
+
+    fn connected(segment: &Segment) -> Self {
         let flags = SocketFlags::CLOEXEC;
         let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
         set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE)).unwrap();
         let name = process_socket_name(SegmentId(segment.plan().host));
         connect(&socket, &SocketAddrUnix::new_abstract_name(name.as_bytes()).unwrap()).unwrap();
-        let process = Self { segment: segment.clone(), socket };
-        process.say(&Handover::Hello { slot, incarnation: 1, lanes_max });
-        process
+        Self { segment: segment.clone(), socket }
     }
 
     /// The process after its daemon has answered, if no lane had come before.
@@ -126,15 +138,15 @@ impl Process {
     /// The first lane, and the daemon's welcome before or behind it. A socket that is closed with something unread loses what
     /// the daemon has not read.
     pub(super) fn lane(&self) -> (u32, LaneKeys, TcpStream) {
-        self.lane_of(false)
+        self.next_lane(false)
     }
 
-    /// The first lane of a process that has its daemon's welcome.
-    pub(super) fn lane_behind_welcome(&self) -> (u32, LaneKeys, TcpStream) {
-        self.lane_of(true)
+    /// The next lane of a process that is welcome.
+    pub(super) fn further_lane(&self) -> (u32, LaneKeys, TcpStream) {
+        self.next_lane(true)
     }
 
-    fn lane_of(&self, mut is_welcome: bool) -> (u32, LaneKeys, TcpStream) {
+    fn next_lane(&self, mut is_welcome: bool) -> (u32, LaneKeys, TcpStream) {
         let mut found = None;
         while found.is_none() || !is_welcome {
             match self.hear().unwrap() {

@@ -134,7 +134,7 @@ fn a_lane_that_was_asked_for_opens_when_the_other_daemon_has_started_again() {
         // The daemon has taken the wish when it has answered this.
         one.ask(|context| context.run());
         two = begin_again(killed, vec![kept_part(&segments[1], &segments[0])]);
-        let mut lane = first.lane_behind_welcome();
+        let mut lane = first.further_lane();
         let second = Process::hello(&segments[1]);
         let mut other_lane = second.lane();
         assert_connected(&mut lane, &mut other_lane);

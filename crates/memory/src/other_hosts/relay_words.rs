@@ -51,6 +51,12 @@ impl RelayWords {
         Some(ring)
     }
 
+    /// Takes the ring back from a relay that has ended, before the next one uses it.
+    pub fn withdraw(&self) {
+        self.ready().store(0, Ordering::Release);
+        self.holds().store(0, Ordering::Release);
+    }
+
     /// Whether the ring is ready for this process of the slot.
     #[inline]
     pub fn is_ready(&self, incarnation: u32) -> bool {

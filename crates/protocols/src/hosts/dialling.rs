@@ -10,12 +10,19 @@
 //! Numbers of lanes grow. The lower process takes odd ones, the higher even ones, so that two sides that both dial,
 //! because their host tables differ, never use one number. Then the lower side's dial wins. A lane with a number that is
 //! not above all that were accepted is refused. The daemon that accepts a lane closes the older one of the pair.
+//!
+//! A daemon that starts again knows no lane until its processes say which ones they have ([`Dialling::has`]). So the two
+//! sides may know different numbers. Each side *doubts* the lanes that it knew before: a request or a connection with a
+//! lower number says that the other side has forgotten the doubted lane, which is given up for one with a higher number.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use landeck_wire::{HostNumber, JobId, ProcessId};
-use serde::{Deserialize, Serialize};
+
+mod messages;
+
+pub use messages::{DialContent, DialMessage, DialOutput};
 
 /// The directions in which connections between this host and another one can be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,112 +33,6 @@ pub enum HostReach {
     FromHere,
     /// Only the other host reaches this one.
     FromThere,
-}
-
-/// A message between the two daemons of a pair, over their trunk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DialMessage {
-    /// The process on the sender's host.
-    pub from: ProcessId,
-    /// The process on the receiver's host.
-    pub to: ProcessId,
-    /// The content.
-    pub content: DialContent,
-}
-
-/// The content of a message between two daemons about a lane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum DialContent {
-    /// The sender wants a lane with a number above this one.
-    Ask {
-        /// The highest number that the sender knows. Lanes up to it are dead.
-        after: u32,
-    },
-    /// The sender has tried all addresses: it is the receiver's turn to dial.
-    Turn {
-        /// The highest number that the sender knows. Lanes up to it are dead.
-        after: u32,
-    },
-    /// The sender has accepted this lane.
-    Accepted {
-        /// The number of the lane.
-        lane: u32,
-    },
-    /// The sender holds, and has refused this lane. It will ask.
-    Later {
-        /// The number of the lane.
-        lane: u32,
-    },
-    /// Both sides have tried all addresses.
-    Unreachable,
-}
-
-/// An action for the daemon.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DialOutput {
-    /// Connect to an address of a host, and answer its challenge with the preamble of this lane.
-    Dial {
-        /// The process of this host.
-        own: ProcessId,
-        /// The process that the lane leads to.
-        far: ProcessId,
-        /// Its host.
-        host: HostNumber,
-        /// The number of the lane.
-        lane: u32,
-        /// The place of the address in the host's entry.
-        address: usize,
-    },
-    /// Stop dialling this lane, and close its socket.
-    Cancel {
-        /// The process of this host.
-        own: ProcessId,
-        /// The other process.
-        far: ProcessId,
-        /// The number of the lane.
-        lane: u32,
-    },
-    /// Hand the lane's socket to the process of this host.
-    HandOver {
-        /// The process of this host.
-        own: ProcessId,
-        /// The other process.
-        far: ProcessId,
-        /// The number of the lane.
-        lane: u32,
-    },
-    /// Tell the process of this host to close a lane that it has, unread.
-    Close {
-        /// The process of this host.
-        own: ProcessId,
-        /// The other process.
-        far: ProcessId,
-        /// The number of the lane.
-        lane: u32,
-    },
-    /// Close the connection that has arrived for this lane.
-    Refuse {
-        /// The process of this host.
-        own: ProcessId,
-        /// The other process.
-        far: ProcessId,
-        /// The number of the lane.
-        lane: u32,
-    },
-    /// Send a message over the trunk.
-    Send {
-        /// The host that it leads to.
-        to: HostNumber,
-        /// The message.
-        message: DialMessage,
-    },
-    /// Tell the process of this host that no address of either side leads to the other process.
-    Unreachable {
-        /// The process of this host.
-        own: ProcessId,
-        /// The other process.
-        far: ProcessId,
-    },
 }
 
 /// The lanes of all processes of one host.
@@ -167,6 +68,8 @@ struct Ends {
     tried: u32,
     /// The highest number of a lane that was accepted, or that the other side has given up.
     seen: u32,
+    /// The other side may not know the lanes up to this one: its daemon has started again since, or this one has.
+    doubted: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,6 +120,40 @@ impl Dialling {
         }
         self.keep(ends);
         outputs
+    }
+
+    /// A process of this host has a lane, or has had it, which an earlier run of this daemon has handed over. Later ones get
+    /// higher numbers. What this run knows already changes nothing.
+    pub fn has(
+        &mut self,
+        own: ProcessId,
+        far: ProcessId,
+        host: HostNumber,
+        lane: u32,
+    ) -> Vec<DialOutput> {
+        let mut outputs = Vec::new();
+        let Some(mut ends) = self.ends(own, far, host).filter(|ends| ends.seen < lane) else {
+            return outputs;
+        };
+        (ends.seen, ends.doubted) = (lane, lane);
+        match ends.phase {
+            // The process takes no lane with a lower number.
+            Phase::Asked { .. } | Phase::Dialling { .. } | Phase::Offered { .. } => {
+                self.begin_again(&mut ends, &mut outputs);
+            }
+            Phase::Idle | Phase::Unreachable | Phase::Open { .. } => {
+                ends.phase = Phase::Open { lane };
+            }
+        }
+        self.keep(ends);
+        outputs
+    }
+
+    /// The daemon of a host has started again. It knows no lane but those that its processes tell it.
+    pub fn restarted(&mut self, host: HostNumber) {
+        for ends in self.pairs.values_mut().filter(|ends| ends.host == host) {
+            ends.doubted = ends.highest();
+        }
     }
 
     /// A dial has connected, and its preamble is sent.
@@ -278,6 +215,10 @@ impl Dialling {
             outputs.extend([refuse, ends.send(DialContent::Later { lane })]);
         } else if lane <= ends.seen || (is_dialling && ends.is_low()) {
             outputs.push(refuse);
+            let is_under_way = is_dialling || matches!(ends.phase, Phase::Asked { .. });
+            if ends.seen <= ends.doubted && !is_under_way {
+                self.begin_again(&mut ends, &mut outputs);
+            }
         } else {
             ends.drop_lane(&mut outputs);
             ends.open(lane, &mut outputs);
@@ -458,6 +399,7 @@ impl Dialling {
             is_owed: false,
             tried: 0,
             seen: 0,
+            doubted: 0,
         };
         (!is_over).then(|| self.pairs.get(&(own, far)).copied().unwrap_or(new))
     }
@@ -469,7 +411,7 @@ impl Dialling {
     /// Takes a request for a lane above a number, or the turn to dial.
     fn asked(&self, ends: &mut Ends, after: u32, is_turn: bool, outputs: &mut Vec<DialOutput>) {
         ends.is_second |= is_turn;
-        let is_newer = ends.lane().is_some_and(|lane| lane > after);
+        let is_newer = ends.lane().is_some_and(|lane| lane > after.max(ends.doubted));
         // Both sides have asked: the lower one dials.
         let waits = matches!(ends.phase, Phase::Asked { .. }) && !is_turn && !ends.is_low();
         if is_newer || waits {
@@ -482,6 +424,13 @@ impl Dialling {
         } else {
             self.dial(ends, 0, outputs);
         }
+    }
+
+    /// Gives up what there is of a lane, and begins to open the next one.
+    fn begin_again(&self, ends: &mut Ends, outputs: &mut Vec<DialOutput>) {
+        ends.drop_lane(outputs);
+        ends.is_owed |= self.is_held;
+        self.start(ends, outputs);
     }
 
     /// Begins to open a lane, from the side that dials.
@@ -752,6 +701,89 @@ mod tests {
         assert_eq!(dialled(&high.dial_failed(b, a, 2)), [(4, 1)]);
         let end = high.dial_failed(b, a, 4);
         assert_eq!(end[1], DialOutput::Unreachable { own: b, far: a });
+    }
+
+    /// The two sides with a lane of this number, which the lower one has dialled.
+    fn connected(number: u32) -> [Dialling; 2] {
+        let (a, b) = (process(A), process(B));
+        let (mut low, mut high) = (daemon(B, HostReach::Both), daemon(A, HostReach::Both));
+        for lane in (1..=number).step_by(2) {
+            low.broken(a, b, lane.saturating_sub(2));
+            assert_eq!(dialled(&low.want(a, b, B)), [(lane, 0)]);
+            low.dialled(a, b, lane, Duration::ZERO);
+            low.heard(B, messages(&high.arrived(b, a, A, lane))[0]);
+        }
+        assert_eq!([low.open_lane(a, b), high.open_lane(b, a)], [Some(number); 2]);
+        [low, high]
+    }
+
+    #[test]
+    fn a_lane_that_a_process_has_is_known_to_a_new_run() {
+        let (a, b) = (process(A), process(B));
+        let [_, mut high] = connected(5);
+        let mut low = daemon(B, HostReach::Both);
+        high.restarted(A);
+        assert_eq!(low.has(a, b, B, 5), []);
+        assert_eq!(low.has(a, b, B, 3), [], "an older one");
+        assert_eq!((low.open_lane(a, b), low.lanes_besides(a, a)), (Some(5), 1));
+        low.broken(a, b, 5);
+        assert_eq!(dialled(&low.want(a, b, B)), [(7, 0)]);
+        assert_eq!(high.arrived(b, a, A, 7)[1], DialOutput::HandOver { own: b, far: a, lane: 7 });
+        low.heard(B, DialMessage { from: b, to: a, content: DialContent::Accepted { lane: 7 } });
+        low.dialled(a, b, 7, Duration::ZERO);
+        assert_eq!(low.has(a, b, B, 5), [], "it has had that one");
+        assert_eq!(low.open_lane(a, b), Some(7));
+    }
+
+    #[test]
+    fn a_lane_that_a_new_run_does_not_know_is_given_up_when_another_is_asked_for() {
+        let (a, b) = (process(A), process(B));
+        let [mut low, _] = connected(5);
+        let mut high = daemon(A, HostReach::Both);
+        low.restarted(B);
+        let asked = messages(&high.want(b, a, A));
+        assert_eq!(asked[0].content, DialContent::Ask { after: 0 });
+        let outputs = low.heard(B, asked[0]);
+        assert_eq!(outputs[0], DialOutput::Close { own: a, far: b, lane: 5 });
+        assert_eq!(dialled(&outputs), [(7, 0)]);
+        assert_eq!(low.heard(B, asked[0]), [], "a lane above is coming");
+    }
+
+    #[test]
+    fn a_new_run_that_dials_with_a_number_that_was_used_is_told_so() {
+        let (a, b) = (process(A), process(B));
+        let [_, mut high] = connected(5);
+        let mut low = daemon(B, HostReach::Both);
+        assert_eq!(dialled(&low.want(a, b, B)), [(1, 0)]);
+        assert_eq!(
+            high.arrived(b, a, A, 1),
+            [DialOutput::Refuse { own: b, far: a, lane: 1 }],
+            "an old one"
+        );
+        high.restarted(A);
+        let outputs = high.arrived(b, a, A, 1);
+        assert_eq!(outputs[0], DialOutput::Refuse { own: b, far: a, lane: 1 });
+        assert_eq!(outputs[1], DialOutput::Close { own: b, far: a, lane: 5 });
+        let asked = messages(&outputs);
+        assert_eq!(asked[0].content, DialContent::Ask { after: 5 });
+        assert_eq!(dialled(&low.heard(B, asked[0])), [(7, 0)]);
+        assert_eq!(high.arrived(b, a, A, 3).len(), 1, "it was asked already");
+    }
+
+    #[test]
+    fn a_new_run_that_opens_a_lane_begins_again_above_the_one_that_its_process_has() {
+        let (a, b) = (process(A), process(B));
+        let mut low = daemon(B, HostReach::Both);
+        let ask = DialMessage { from: b, to: a, content: DialContent::Ask { after: 0 } };
+        assert_eq!(dialled(&low.heard(B, ask)), [(1, 0)]);
+        let outputs = low.has(a, b, B, 5);
+        assert_eq!(outputs[0], DialOutput::Cancel { own: a, far: b, lane: 1 });
+        assert_eq!(dialled(&outputs), [(7, 0)]);
+        let mut high = daemon(A, HostReach::Both);
+        high.hold(true);
+        high.arrived(b, a, A, 2);
+        assert_eq!(high.has(b, a, A, 5), []);
+        assert_eq!(high.open_lane(b, a), Some(5));
     }
 
     #[test]
