@@ -452,6 +452,10 @@ impl JobHandler for Jobs {
     fn welcomed(&mut self, context: &mut Context<'_>) {
         let Some(left) = self.left.take() else { return };
         self.resume(context, left);
+        if context.run() > 0 {
+            let conducts = MachineMessage::Conducts(self.conducted.keys().copied().collect());
+            context.send_machine(HostNumber::ARBITER, conducts);
+        }
         for (from, message) in std::mem::take(&mut self.early) {
             self.message(context, from, message);
         }

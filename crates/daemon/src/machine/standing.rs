@@ -175,6 +175,9 @@ impl Standing {
             (MachineMessage::Processes { job, host, processes }, Some(founder)) => {
                 founder.note_processes(job, host, processes);
             }
+            (MachineMessage::Conducts(jobs), Some(founder)) => {
+                founder.conducts(context, from, &jobs);
+            }
             (MachineMessage::Load(load), Some(founder)) => founder.note_load(from, load),
             (MachineMessage::Links { host, found }, Some(_)) => {
                 context.known_links().add(host, &found);
