@@ -71,6 +71,7 @@ pub(crate) fn keep(machine: &MachineName, leaves: bool) -> io::Result<Result<Run
         let (journal, kept) = Journal::pair()?;
         let Some(daemon) = fork_kept()? else {
             drop(kept);
+            let _ = rustix::thread::set_name(crate::NAME);
             let server = server.inherited();
             return Ok(Ok(Run { server, journal, left, number, leased_from }));
         };
