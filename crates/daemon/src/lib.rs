@@ -21,9 +21,8 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -206,8 +205,8 @@ pub fn run(role: DaemonRole) -> ExitCode {
     }
     // Guardians are forked by a process that has neither keys nor sockets.
     let run = match &role {
-        DaemonRole::Bootstrap { machine: Some(machine), .. } => keeper::keep(machine, true),
-        DaemonRole::Return { machine } => keeper::keep(machine, false),
+        DaemonRole::Bootstrap { machine: Some(_), .. } => keeper::keep(false),
+        DaemonRole::Return { .. } => keeper::keep(true),
         DaemonRole::Founder { .. } => only_run(server::fork_detached()),
         _ => only_run(server::fork()),
     };
@@ -233,13 +232,6 @@ fn only_run(server: Result<GuardianServer, GuardianError>) -> io::Result<Result<
     Ok(Ok(Run::only(server.map_err(io::Error::other)?)))
 }
 
-/// Starts this program anew in the place of this process, which has neither keys nor sockets then. Returns the error if that
-/// fails.
-fn again(machine: &MachineName) -> io::Error {
-    let name = machine.to_string();
-    Command::new("/proc/self/exe").arg0("landeckd").args(["return", "--machine", &name]).exec()
-}
-
 /// Returns the exit code of the daemon: [`keeper::COMES_BACK`] when it has lost its founder, and everything in it has ended.
 fn live(role: DaemonRole, run: Run) -> Result<u8, DaemonError> {
     inherited::reserve_standard();
@@ -248,7 +240,13 @@ fn live(role: DaemonRole, run: Run) -> Result<u8, DaemonError> {
     observers::log::begin();
     guard_keys();
     raise_descriptors();
-    let Run { server, journal, mut left, number, leased_from } = run;
+    let Run { server, journal, mut left, number, leased_from, returns } = run;
+    let role = match role {
+        DaemonRole::Bootstrap { machine: Some(machine), .. } if returns => {
+            DaemonRole::Return { machine }
+        }
+        role => role,
+    };
     let (mut hub, mut jobs) = match role {
         _ if number > 0 => {
             let (mut hub, place) = resumed(&mut left, (number, leased_from))?;
@@ -275,8 +273,6 @@ fn live(role: DaemonRole, run: Run) -> Result<u8, DaemonError> {
             (hub, Jobs::of_machine(server, standing(place, false)?, left))
         }
         DaemonRole::Return { machine } => {
-            // It was executed under another name.
-            let _ = rustix::thread::set_name(NAME);
             let ticket = ReturnTicket::read(&machine)?;
             let mut hub = returned(&machine, &ticket, &signals)?;
             hub.show_jobs(&machine.look_address()).map_err(system("listen for observers"))?;

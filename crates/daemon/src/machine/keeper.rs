@@ -12,7 +12,6 @@ use landeck_host::fork::fork_child;
 use landeck_host::say::complain;
 use landeck_host::{descendants, detached, process, start_signals};
 use landeck_launch::guardian::server::{self, GuardianServer};
-use landeck_launch::machine::MachineName;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
@@ -43,6 +42,8 @@ pub(crate) struct Run {
     pub(crate) number: u32,
     /// From when the lease of this host counts, if there was a run before.
     pub(crate) leased_from: Option<Duration>,
+    /// The host comes back by its ticket.
+    pub(crate) returns: bool,
 }
 
 impl Run {
@@ -54,62 +55,101 @@ impl Run {
             left: Entries::default(),
             number: 0,
             leased_from: None,
+            returns: false,
         }
     }
 }
 
-/// Forks the daemon of a machine, and keeps it. Returns the run in the daemon. In the keeper it returns the exit code of the
-/// daemon once that has ended by itself, or stays away. `leaves` says whether the keeper leaves the standard streams.
+/// The keeper of one daemon.
+struct Keeper {
+    /// When runs were killed within the last minute.
+    kills: Vec<Instant>,
+    /// The next run comes back by the ticket of this host.
+    returns: bool,
+    /// Whether the keeper leaves the standard streams, once there is a run.
+    leaves: bool,
+}
+
+/// What follows from the end of an incarnation.
+enum Next {
+    /// This process is the daemon.
+    Run(Run),
+    /// The host comes back.
+    Returns,
+    /// The daemon has ended with this code.
+    Ended(u8),
+}
+
+/// Forks the daemon of a host, and keeps it. Returns the run in the daemon. In the keeper it returns the exit code of the daemon
+/// once that has ended by itself, or stays away. `returns` says whether the host comes back by its ticket, for somebody who
+/// waits for the keeper; otherwise the keeper leaves the standard streams.
 ///
 /// # Errors
 /// The error of a step: of the kernel, of the guardian server.
-pub(crate) fn keep(machine: &MachineName, leaves: bool) -> io::Result<Result<Run, u8>> {
-    // Guardians are forked by a process that has neither keys nor sockets.
-    let server = server::fork_detached().map_err(io::Error::other)?;
-    let (mut left, mut leased_from, mut starts) = (Entries::default(), None, Vec::new());
-    for number in 0.. {
-        let (journal, kept) = Journal::pair()?;
-        let Some(daemon) = fork_kept()? else {
-            drop(kept);
-            let _ = rustix::thread::set_name(crate::NAME);
-            let server = server.inherited();
-            return Ok(Ok(Run { server, journal, left, number, leased_from }));
-        };
-        drop(journal);
-        if number == 0 {
-            begin_to_keep(leaves)?;
+pub(crate) fn keep(returns: bool) -> io::Result<Result<Run, u8>> {
+    let mut keeper = Keeper { kills: Vec::new(), returns, leaves: !returns };
+    loop {
+        match keeper.see_an_incarnation()? {
+            Next::Run(run) => return Ok(Ok(run)),
+            Next::Ended(code) => return Ok(Err(code)),
+            Next::Returns => keeper.returns = true,
         }
-        let status = see_its_end(daemon, &kept, &mut left)?;
-        leased_from = kept.leased_from().or(leased_from);
-        descendants::kill_all(&[server.pid()]);
-        starts.retain(|at: &Instant| at.elapsed() < MINUTE);
-        if !was_killed(status) || starts.len() >= STARTS_MAX || !left.has_place() {
-            // With it the processes end that the daemon has started.
-            drop(server);
-            return match exit_code(status) {
-                COMES_BACK => Err(crate::again(machine)),
-                code => Ok(Err(code)),
-            };
-        }
-        starts.push(Instant::now());
     }
-    Ok(Err(1))
 }
 
-/// What the keeper does once the first run is there.
-fn begin_to_keep(leaves: bool) -> io::Result<()> {
-    // It is a name alone.
-    let _ = rustix::thread::set_name(NAME);
-    crate::guard_keys();
-    crate::raise_descriptors();
-    if leaves {
-        // The process that was started ends soon, and waits for the daemon alone.
-        set_parent_process_death_signal(None)?;
-        detached::leave_input_and_output()?;
-        rustix::stdio::dup2_stderr(io::stdout())?;
+impl Keeper {
+    /// Forks one run after the other, until everything of the host's incarnation has ended.
+    fn see_an_incarnation(&mut self) -> io::Result<Next> {
+        // Guardians are forked by a process that has neither keys nor sockets.
+        let server = server::fork_detached().map_err(io::Error::other)?;
+        let (mut left, mut leased_from) = (Entries::default(), None);
+        for number in 0.. {
+            let (journal, kept) = Journal::pair()?;
+            let Some(daemon) = fork_kept()? else {
+                drop(kept);
+                let _ = rustix::thread::set_name(crate::NAME);
+                let (server, returns) = (server.inherited(), self.returns);
+                return Ok(Next::Run(Run { server, journal, left, number, leased_from, returns }));
+            };
+            drop(journal);
+            self.begin_to_keep()?;
+            let status = see_its_end(daemon, &kept, &mut left)?;
+            leased_from = kept.leased_from().or(leased_from);
+            descendants::kill_all(&[server.pid()]);
+            if !was_killed(status) {
+                return Ok(match exit_code(status) {
+                    COMES_BACK => Next::Returns,
+                    code => Next::Ended(code),
+                });
+            }
+            self.kills.retain(|at: &Instant| at.elapsed() < MINUTE);
+            if self.kills.len() >= STARTS_MAX {
+                break;
+            }
+            self.kills.push(Instant::now());
+            if !left.has_place() {
+                return Ok(Next::Returns);
+            }
+        }
+        // With the server the processes end that the daemon has started.
+        Ok(Next::Ended(1))
     }
-    start_signals::take_over();
-    Ok(())
+
+    /// What the keeper does once the first run is there.
+    fn begin_to_keep(&mut self) -> io::Result<()> {
+        // It is a name alone.
+        let _ = rustix::thread::set_name(NAME);
+        crate::guard_keys();
+        crate::raise_descriptors();
+        if std::mem::take(&mut self.leaves) {
+            // The process that was started ends soon, and waits for the daemon alone.
+            set_parent_process_death_signal(None)?;
+            detached::leave_input_and_output()?;
+            rustix::stdio::dup2_stderr(io::stdout())?;
+        }
+        start_signals::take_over();
+        Ok(())
+    }
 }
 
 /// Keeps the journal of a run until that has ended. Returns its raw wait status. A journal that this process has no room for is

@@ -450,7 +450,10 @@ fn with_notify_the_others_go_on_without_a_lost_host() {
         running.out.wait_for("its processes", |text| text.matches("ready\n").count() == all);
         // The machine that stays is smaller from then on, and the other one is on the rest of the hosts.
         let host = if way.is_empty() { 2 } else { 1 };
-        cluster.signal(host, "landeckd", "KILL");
+        match way.is_empty() {
+            true => cluster.lose(host),
+            false => cluster.signal(host, "landeckd", "KILL"),
+        }
         let name = cluster.hosts.name(host);
         let said = [format!("Host {name} is lost: "), format!("; {rest} processes go on.")];
         running.err.wait_for("the loss", |text| said.iter().all(|said| text.contains(said)));

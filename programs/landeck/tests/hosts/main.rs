@@ -216,6 +216,15 @@ impl Cluster {
         all[0]
     }
 
+    /// Kills the daemon of a host of a machine, and starts it again when the host is lost: it comes back without its processes.
+    fn lose(&self, host: usize) {
+        let name = self.hosts.name(host).to_owned();
+        self.signal(host, "landeck-keeper", "STOP");
+        self.signal_pid(host, self.daemon(host), "KILL");
+        wait_until("it is lost", || self.state_of(&name).0 != "up");
+        self.signal(host, "landeck-keeper", "CONT");
+    }
+
     /// Checks that nothing but the host itself runs on a host.
     fn assert_nothing_left_on(&self, host: usize) {
         let until = Instant::now() + GONE_WITHIN;
