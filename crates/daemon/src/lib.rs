@@ -14,6 +14,7 @@
 //! | `links` | what messages between hosts cost |
 //! | `job` | starting and ending the parts of a job |
 //! | `machine` | machines that stay: their callers, and what their founder knows |
+//! | `journal` | everything that the next run of this daemon needs |
 //! | `observers` | what observers see of the other hosts of a job, and of their daemons |
 //! | [`bootstrap`], [`facts`], `join` | how a daemon gets its place |
 
@@ -41,15 +42,16 @@ use rustix::process::{
     DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
 };
 
+use crate::bootstrap::Place;
 use crate::bootstrap::{Announcement, Assignment, LINE_BYTES_MAX};
 use crate::daemon_message::DaemonMessage;
 use crate::facts::HostFacts;
 use crate::hub::{Hub, Port, Station};
 use crate::job::jobs::{CALLERS, Jobs};
-use crate::machine::journal::{Entries, Entry, EntryName, KeptPlace};
+use crate::journal::{Entries, Entry, EntryName, KeptPlace};
 use crate::machine::keeper::{self, Run};
 use crate::machine::returning::{ReturnError, Returning};
-use crate::machine::standing::{Place, Standing};
+use crate::machine::standing::Standing;
 use crate::machine::ticket::ReturnTicket;
 pub use crate::process_socket::process_socket_name;
 
@@ -67,6 +69,7 @@ mod hub;
 mod job;
 mod job_message;
 mod join;
+mod journal;
 mod lanes;
 mod links;
 mod machine;
@@ -304,7 +307,7 @@ fn resumed(
     };
     let sockets = sockets.try_into().map_err(|_| DaemonError::NoPlace)?;
     let KeptPlace { machine, options, own, arbiter, key, place } = place;
-    let pair = KeyPair::restored(&key).map_err(|error| io::Error::other(error));
+    let pair = KeyPair::restored(&key).map_err(io::Error::other);
     let pair = pair.map_err(system("go on with its keys"))?;
     let port = Port::inherited(pair, sockets, (place.ports, &place.networks));
     let port = port.map_err(system("go on with its port"))?;

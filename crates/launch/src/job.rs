@@ -633,11 +633,10 @@ impl<'a> Job<'a> {
 
     /// The part of a host has another daemon. What the last one had read, and not passed on, is lost.
     fn take_resumed(&mut self, place: usize) {
-        let Some(record) = &self.record else { return };
-        let host = record.host(place);
-        self.output.say(&format!(
-            "landeckd on {host} has started again. The processes there go on; lines of their output may be missing."
-        ));
+        let host = self.record.as_ref().map_or("", |record| record.host(place));
+        let text =
+            "has started again. The processes there go on; lines of their output may be missing.";
+        self.output.say(&format!("landeckd on {host} {text}"));
     }
 
     /// The place of a host in the list: the last one, as a host that was lost may have been added again.

@@ -18,13 +18,13 @@ use landeck_wire::HostNumber;
 /// The answers to processes that are kept. One that is older has come.
 const ANSWERS_MAX: usize = 1_024;
 
-/// What is known of the parts of a job.
+/// The events and the orders of a job's parts, as far as they count.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Heard {
     hosts: BTreeMap<HostNumber, Host>,
 }
 
-/// What is known of one part.
+/// The events and the orders of one part.
 #[derive(Clone, Debug, Default)]
 struct Host {
     processes: BTreeMap<u32, Process>,
@@ -39,7 +39,7 @@ struct Host {
     orders: Orders,
 }
 
-/// What was heard last of the process with a rank or number.
+/// The last events of the process with a rank or number.
 #[derive(Clone, Debug, Default)]
 struct Process {
     pid: Option<u32>,

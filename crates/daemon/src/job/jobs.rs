@@ -21,9 +21,9 @@ use crate::figures::OwnFigures;
 use crate::job::own_part::{KeptDescriptors, OwnPart};
 use crate::job::whole_job::WholeJob;
 use crate::job_message::{JobContent, JobMessage};
+use crate::journal::{Change, Entries, Entry, EntryName};
 use crate::links::MeasuringSecret;
 use crate::machine::callers::CallersEvent;
-use crate::machine::journal::{Change, Entries, Entry, EntryName};
 use crate::machine::standing::Standing;
 use crate::machine_message::MachineMessage;
 use crate::reactor::JOB_TOKENS;
@@ -183,10 +183,12 @@ impl Jobs {
                 context.send(part.conductor, *job, JobContent::PartWanted);
             }
         }
-        for (job, part) in self.parts.extract_if(.., |_, part| part.is_over()) {
-            self.has_ended = true;
-            self.unconfirmed.insert(job, part.conductor);
-        }
+        let over = self.parts.iter().filter(|(_, part)| part.is_over());
+        let over: Vec<(JobId, HostNumber)> =
+            over.map(|(job, part)| (*job, part.conductor)).collect();
+        self.has_ended |= !over.is_empty();
+        over.iter().for_each(|(job, _)| drop(self.parts.remove(job)));
+        self.unconfirmed.extend(over);
     }
 
     /// The conductor of a part that is over knows that, or is gone.

@@ -14,7 +14,7 @@ use rustix::event::epoll::EventFlags;
 
 use crate::context::Context;
 use crate::job_message::JobContent;
-use crate::machine::journal::{Change, Entry, EntryName};
+use crate::journal::{Change, Entry, EntryName};
 
 /// The part of a job on this host.
 #[derive(Debug)]

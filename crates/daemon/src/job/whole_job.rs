@@ -32,7 +32,7 @@ use crate::figures::{self, OwnFigures};
 use crate::job::heard::Heard;
 use crate::job::part_ends::PartEnds;
 use crate::job_message::JobContent;
-use crate::machine::journal::{Change, Entry, EntryName};
+use crate::journal::{Change, Entry, EntryName};
 use crate::machine_message::MachineMessage;
 use crate::random;
 

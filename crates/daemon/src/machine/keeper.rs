@@ -1,6 +1,6 @@
 //! The process beside the daemon of a machine that stays: it starts the daemon again when that was killed.
 //!
-//! It has forked the guardian server, so processes outlive a daemon. It holds the daemon's [journal](super::journal), with which
+//! It has forked the guardian server, so processes outlive a daemon. It holds the daemon's [journal](crate::journal), with which
 //! the next run goes on in the place of the last one. When it is killed itself, the daemon gets SIGTERM. The founder's daemon
 //! has no keeper: the machine ends with it.
 
@@ -19,7 +19,7 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, getpid, getppid, pidfd_open, set_parent_process_death_signal,
 };
 
-use crate::machine::journal::{Entries, Journal, KeptJournal};
+use crate::journal::{Entries, Journal, KeptJournal};
 
 /// A daemon that was killed so often within a minute stays away.
 const STARTS_MAX: usize = 3;
@@ -70,7 +70,7 @@ struct Keeper {
     leaves: bool,
 }
 
-/// What follows from the end of an incarnation.
+/// The consequence of the end of an incarnation.
 enum Next {
     /// This process is the daemon.
     Run(Run),
@@ -135,7 +135,7 @@ impl Keeper {
         Ok(Next::Ended(1))
     }
 
-    /// What the keeper does once the first run is there.
+    /// Becomes a keeper, once the first run is there.
     fn begin_to_keep(&mut self) -> io::Result<()> {
         // It is a name alone.
         let _ = rustix::thread::set_name(NAME);

@@ -2,7 +2,6 @@
 
 pub(crate) mod callers;
 mod founder;
-pub(crate) mod journal;
 pub(crate) mod keeper;
 mod listening;
 mod load;

@@ -4,18 +4,16 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 
-use ipnet::IpNet;
 use landeck_host::{detached, say};
-use landeck_launch::hosts_options::PortRange;
 use landeck_launch::machine::{MachineAnswer, MachineName, MachineQuestion};
 use landeck_launch::spec::JobSpec;
 use landeck_protocols::door::PartAnswer;
 use landeck_protocols::hosts::numbers_before;
 use landeck_wire::word::{Word, WordContent};
 use landeck_wire::{HostNumber, JobId, SegmentId};
-use serde::{Deserialize, Serialize};
 use tracing::info;
 
+use crate::bootstrap::Place;
 use crate::context::Context;
 use crate::facts::RELEASE;
 use crate::job_message::JobContent;
@@ -54,17 +52,6 @@ pub(crate) struct Standing {
 enum Asker {
     Caller(u64),
     Visitor(u64),
-}
-
-/// The machine of a daemon, and the options that it was started with: it comes back with them.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Place {
-    /// The machine.
-    pub(crate) machine: MachineName,
-    /// The ports that the daemon may use.
-    pub(crate) ports: Option<PortRange>,
-    /// The networks that it prefers.
-    pub(crate) networks: Vec<IpNet>,
 }
 
 impl Standing {

@@ -22,7 +22,7 @@ use rustix::process::Signal;
 use rustix::time::Timespec;
 
 use super::message::Report;
-use super::told::Told;
+use super::told::ToldEvents;
 use super::{Command, Event, GuardianError, GuardianOrder, Refusal, Start};
 use crate::parcel::value_in;
 
@@ -79,7 +79,7 @@ struct Guard {
     restarts: bool,
     backlog: VecDeque<Report>,
     /// The events that the next daemon must hear again; `None` for a launcher, with which the job ends.
-    told: Option<Told>,
+    told: Option<ToldEvents>,
     /// Descriptors that were open at the fork; those that belong to the launcher alone are closed.
     inherited: Vec<RawFd>,
     /// Once no process is left: until when their own children may stay.
@@ -154,7 +154,7 @@ impl Guard {
             waiting: Vec::new(),
             restarts: matches!(order.on_failure, OnFailure::Restart { .. }),
             backlog: VecDeque::new(),
-            told: matches!(forker, Forker::Server(_)).then(Told::default),
+            told: matches!(forker, Forker::Server(_)).then(ToldEvents::default),
             inherited,
             linger_until: None,
             kill_at: None,
@@ -494,7 +494,7 @@ impl Guard {
             Command::AnswerStart { request, answer } => self.agent.answer_start(request, &answer),
             Command::TellAgain => {
                 self.queue(Report::Present { pid: std::process::id() });
-                let again = self.told.as_ref().map_or_else(Vec::new, Told::again);
+                let again = self.told.as_ref().map_or_else(Vec::new, ToldEvents::again);
                 again.into_iter().for_each(|event| self.queue(Report::Event(event)));
             }
         }

@@ -37,7 +37,7 @@ use serde::{Deserialize, Serialize};
 use conversation::{Conversation, Heard};
 use guard::Forker;
 pub(crate) use guard::child_signals;
-pub use told::Told;
+pub use told::ToldEvents;
 
 use crate::parcel;
 

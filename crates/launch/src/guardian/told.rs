@@ -7,7 +7,7 @@ use super::{Command, Event};
 
 /// The events that count.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct ToldEvents {
     /// The events of each process that was started last with its rank or number.
     processes: BTreeMap<u32, Vec<Event>>,
     /// The rank or number of the process that a slot had last.
@@ -21,7 +21,7 @@ pub struct Told {
     all_ended: Option<Event>,
 }
 
-impl Told {
+impl ToldEvents {
     /// Takes note of an event.
     pub fn note(&mut self, event: &Event) {
         let kept = event.clone();
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn what_counts_is_told_again() {
-        let mut told = Told::default();
+        let mut told = ToldEvents::default();
         assert_eq!(told.again(), [Event::AllTold]);
         let all = [
             started(0, 0),

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use landeck_launch::guardian::{Command, Event, Told};
+use landeck_launch::guardian::{Command, Event, ToldEvents};
 use landeck_memory::{Presence, WaitRecord};
 use landeck_protocols::door::StartWish;
 use landeck_testing::{Random, seed};
@@ -35,7 +35,7 @@ pub(super) fn wish() -> StartWish {
 /// The guardian: what runs below it, and its conversation with the daemon, which outlives that.
 #[derive(Default)]
 struct Guardian {
-    told: Told,
+    told: ToldEvents,
     /// The events, and none where it begins to tell again.
     to_daemon: VecDeque<Option<Event>>,
     /// The times that it begins to tell again before a daemon listens.

@@ -20,7 +20,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use serde::{Deserialize, Serialize};
 
 use crate::bootstrap::DaemonOptions;
-use crate::machine::standing::Place;
+use crate::bootstrap::Place;
 use crate::trunks::envelope::CONTENT_BYTES_MAX;
 
 /// How long a daemon waits for a keeper that does not read.
