@@ -27,6 +27,7 @@ const UNITS: &str = " units: ";
 
 const LEASE: &str = "crates/protocols/src/hosts/lease.rs";
 const DETECTOR: &str = "crates/protocols/src/hosts/detector.rs";
+const RUNS: &str = "crates/protocols/src/hosts/runs.rs";
 const TIMING: &str = "crates/protocols/src/hosts/timing.rs";
 const ARBITER: &str = "crates/protocols/src/hosts/arbiter.rs";
 const FOLLOWER: &str = "crates/protocols/src/hosts/follower.rs";
@@ -676,6 +677,111 @@ const MUTANTS: &[Mutant] = &[
         line: "if self.sent_bytes - marked >= MARK_BYTES {",
         changed: "if self.sent_bytes >= marked {",
         test: "transports units: unconfirmed::",
+    },
+    Mutant {
+        breaks: "a welcome is not in vain",
+        file: ARBITER,
+        line: "known.welcome.take_if(|welcome| *welcome <= number);",
+        changed: "let _ = &known.welcome;",
+        test: "hosts::killed_daemons_that",
+    },
+    Mutant {
+        breaks: "every host learns all words (its daemon has started again)",
+        file: ARBITER,
+        line: "(known.run, known.welcome, known.applied) = (run, Some(last), last);",
+        changed: "(known.run, known.applied) = (run, last);",
+        test: "hosts::killed_daemons_that",
+    },
+    Mutant {
+        breaks: "what a run before has applied counts no more",
+        file: ARBITER,
+        line: ".filter(is_it).filter(|known| known.run <= run);",
+        changed: ".filter(is_it).filter(|known| known.run <= run.max(9));",
+        test: "protocols units: a_host_whose_daemon_has_started_again_is_welcomed",
+    },
+    Mutant {
+        breaks: "a process comes once",
+        file: ARBITER,
+        line: "if self.came.insert(process, came) == Some(came) {",
+        changed: "if self.came.insert(process, came).is_some_and(|_| false) {",
+        test: "hosts::killed_daemons_that",
+    },
+    Mutant {
+        breaks: "jobs that are over are forgotten (that a part is over is lost with a daemon)",
+        file: ARBITER,
+        line: "let over = all.into_iter().filter(|segment| !kept.contains(segment));",
+        changed: "let over = all.into_iter().filter(|segment| kept.contains(segment) && kept.len() > 9);",
+        test: "hosts::killed_daemons_that",
+    },
+    Mutant {
+        breaks: "a welcome tells what the words have said",
+        file: ARBITER,
+        line: "self.came.remove(&process);",
+        changed: "let _ = &self.came;",
+        test: "hosts::killed_daemons_that",
+    },
+    Mutant {
+        breaks: "the end of a lease does not move (it counts from the next run)",
+        file: LEASE,
+        line: "(self.next_number, self.began) = (numbers_before(run) + 1, renewed);",
+        changed: "self.next_number = numbers_before(run) + 1;",
+        test: "hosts::killed_daemons_of",
+    },
+    Mutant {
+        breaks: "the end of a lease does not move (the next run looks first)",
+        file: LEASE,
+        line: "self.looks = Looks::resumed(renewed, self.began);",
+        changed: "let _ = renewed;",
+        test: "hosts::killed_daemons_of",
+    },
+    Mutant {
+        breaks: "no host is lost that answers (its daemon has started again)",
+        file: RUNS,
+        line: "(run as u64) << RUN_SHIFT",
+        changed: "(run as u64) & (1 >> RUN_SHIFT)",
+        test: "hosts::killed_daemons_that",
+    },
+    Mutant {
+        breaks: "what comes late from a run before is not heard",
+        file: DETECTOR,
+        line: "if outputs.is_empty() && number > self.heard {",
+        changed: "if outputs.is_empty() {",
+        test: "protocols units: the_next_run_of_a_daemon",
+    },
+    Mutant {
+        breaks: "both streams begin anew with the next run",
+        file: LINK,
+        line: "(self.control, self.bulk) = (Pair::unlimited(), Pair::unlimited());",
+        changed: "self.control = Pair::unlimited();",
+        test: "daemon units: both_streams_begin_anew",
+    },
+    Mutant {
+        breaks: "a receipt about another run confirms nothing",
+        file: LINK,
+        line: "let is_about_this = receipt.of_run == self.own_run;",
+        changed: "let is_about_this = receipt.of_run <= self.own_run;",
+        test: "daemon units: a_receipt_about_the_run_before",
+    },
+    Mutant {
+        breaks: "of two trunks that to the next run stays",
+        file: LINK,
+        line: "now < carrier.since + RACE && self.run == Some(run);",
+        changed: "now < carrier.since + RACE && self.run <= Some(run);",
+        test: "daemon units: a_trunk_of_the_run_before",
+    },
+    Mutant {
+        breaks: "a trunk of the run before is refused",
+        file: LINK,
+        line: "self.run.is_some_and(|known| run < known)",
+        changed: "self.run.is_some_and(|known| run < known && run > 9)",
+        test: "daemon units: a_trunk_of_the_run_before",
+    },
+    Mutant {
+        breaks: "what waits for the first trunk to a later run is kept",
+        file: LINK,
+        line: "let has_restarted = known.is_some_and(|known| known < run);",
+        changed: "let has_restarted = known.is_none_or(|known| known < run);",
+        test: "daemon units: both_streams_begin_anew",
     },
 ];
 

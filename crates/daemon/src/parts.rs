@@ -565,11 +565,8 @@ mod tests {
         assert_eq!(segment.far_record(0).state, SlotState::Departed);
         let came = segment.far_record(1);
         assert_eq!((came.state, came.process.incarnation), (SlotState::Alive, 2));
-        assert!(
-            came.is_guest
-                && !segment.far_record(2).is_guest
-                && parts.get(JOB).unwrap().place(next) == Some(1)
-        );
+        assert!(came.is_guest && !segment.far_record(2).is_guest);
+        assert_eq!(parts.get(JOB).unwrap().place(next), Some(1));
         assert!(segment.far_record(2).is_host_lost);
         assert_eq!(segment.host_name(2).to_string(), "c");
         assert!(parts.with_segment(SegmentId(1)).is_some());
@@ -583,5 +580,8 @@ mod tests {
         parts.take_numbers(JOB, 4_096..8_192);
         assert_eq!(segment.take_group_number(), Some(4_096));
         assert_eq!(parts.ask_numbers(), []);
+        let words = WordFollower::new(Snapshot::default());
+        let mut next = Parts { parts: self::parts(&words).0.parts, ..Parts::of_run(1) };
+        assert_eq!(next.ask_numbers(), [(JOB, (1 << 32) + 1)], "1 was that of the run before");
     }
 }

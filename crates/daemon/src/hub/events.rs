@@ -147,11 +147,11 @@ impl Hub {
     }
 
     /// The arbiter says that the daemon of a host has started again: what is asked of that is asked again.
-    pub(super) fn told_of_restart(&mut self, host: HostNumber, run: u32) {
+    pub(super) fn told_of_restart(&mut self, host: HostNumber, run: u32) -> Vec<MembersEvent> {
         let now = self.now();
         self.trunks.host_restarted(&self.reactor, host, run, now);
         self.with_lanes(|lanes, tools| lanes.host_restarted(tools, host));
-        self.inbox.push_back(Incoming::Restarted(host));
+        self.for_jobs(Incoming::Restarted(host))
     }
 
     /// The jobs have taken up what is left of the run before of this daemon: says what the arbiter may not have heard of that.

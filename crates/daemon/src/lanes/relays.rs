@@ -280,3 +280,15 @@ impl Lanes {
         Ok(RelayCaller { socket, keys, process, far, segment, host, number, silence })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_relay_takes_the_connections_of_the_next_run_for_newer_ones() {
+        let first_of = |run| RelayDials::of_run(run).last + 1;
+        let is_newer = |run: u32| first_of(run + 1).wrapping_sub(first_of(run)).cast_signed() > 0;
+        assert!((0..600).all(is_newer), "also when numbers begin anew");
+    }
+}

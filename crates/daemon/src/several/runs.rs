@@ -3,7 +3,7 @@
 use landeck_testing::Watchdog;
 use landeck_wire::handover::Handover;
 
-use super::lanes::{Process, assert_connected, id, parts, three};
+use super::lanes::{JOB, Process, assert_connected, id, parts, three};
 use super::*;
 
 /// Begins the next run of a daemon that was killed.
@@ -124,25 +124,29 @@ fn two_hosts_connect_again_when_the_daemon_of_one_has_started_again() {
 #[test]
 fn a_lane_that_was_asked_for_opens_when_the_other_daemon_has_started_again() {
     let _watchdog = limited();
-    let [zero, one, mut two] = three();
-    // The process with the higher identity asks the other daemon; the lower one dials.
-    for _ in 0..2 {
-        let segments = parts(&one, &two);
+    let [mut zero, mut one, mut two] = three();
+    // The process with the higher identity has its daemon ask the other one, which dials.
+    for is_high in [true, false] {
+        let mut segments = parts(&one, &two);
+        if (segments[0].plan().host > segments[1].plan().host) != is_high {
+            std::mem::swap(&mut one, &mut two);
+            segments.swap(0, 1);
+        }
         let first = Process::welcomed(&segments[0]);
         let killed = two.kill();
         first.say(&Handover::Want { far: 0 });
-        // The daemon has taken the wish when it has answered this.
-        one.ask(|context| context.run());
+        // What its daemon has said about that is with the arbiter, before this.
+        one.send(&zero, "behind it");
+        zero.wait_text();
         two = begin_again(killed, vec![kept_part(&segments[1], &segments[0])]);
         let mut lane = first.further_lane();
         let second = Process::hello(&segments[1]);
         let mut other_lane = second.lane();
         assert_connected(&mut lane, &mut other_lane);
         for daemon in [&one, &two] {
-            daemon.ask(move |context| context.remove_part(super::lanes::JOB));
+            daemon.ask(|context| context.remove_part(JOB));
         }
     }
-    drop(zero);
 }
 
 #[test]
@@ -150,11 +154,10 @@ fn a_part_that_was_over_before_is_forgotten() {
     let _watchdog = limited();
     let [mut zero, one, two] = three();
     let segments = parts(&one, &two);
-    let job = super::lanes::JOB;
     // The report that the part is over is lost with the daemon.
     let two = begin_again(two.kill(), Vec::new());
-    one.ask(move |context| context.remove_part(job));
-    zero.ask(move |context| context.tell(WordContent::JobOver { job }));
-    zero.wait_word(|content| *content == WordContent::JobOver { job });
+    one.ask(|context| context.remove_part(JOB));
+    zero.ask(|context| context.tell(WordContent::JobOver { job: JOB }));
+    zero.wait_word(|content| *content == WordContent::JobOver { job: JOB });
     drop((one, two, segments));
 }

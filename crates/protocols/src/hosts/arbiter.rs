@@ -16,38 +16,14 @@ use landeck_wire::word::{HostEntry, ProcessEnd, Word, WordContent};
 use landeck_wire::{HostIncarnation, HostNumber, JobId, ProcessId, SegmentId};
 use serde::{Deserialize, Serialize};
 
+use super::snapshot::{HostStanding, Snapshot};
+
 /// The number of group numbers in a block.
 const BLOCK: u32 = 4_096;
 /// The jobs that are over and still known as such, for what hosts say late about them.
 const OVER_MAX: usize = 1_024;
 /// The first group number that is not leased. Behind it are as many others, which the host has that a job began on alone.
 const NUMBERS_END: u32 = 1 << 26;
-
-/// The state of a host, as words say it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum HostStanding {
-    /// It takes part.
-    Living,
-    /// Calls that need its processes fail.
-    Lost,
-    /// Nothing of it runs any more.
-    Gone,
-}
-
-/// Everything that the words up to one number have said.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Snapshot {
-    /// The number of the last word.
-    pub number: u64,
-    /// The newest incarnation of each host.
-    pub hosts: Vec<(HostEntry, HostStanding)>,
-    /// The processes that have come or returned and take part, each with whether it is a guest if a word says so.
-    pub came: Vec<(ProcessId, JobId, Option<bool>)>,
-    /// The processes that have ended.
-    pub ended: Vec<(ProcessId, JobId, ProcessEnd)>,
-    /// The jobs that end, with code and cause.
-    pub ending: Vec<(JobId, u8, String)>,
-}
 
 /// An action for the arbiter's daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]

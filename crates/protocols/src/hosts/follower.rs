@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use landeck_wire::word::{HostEntry, ProcessEnd, Word, WordContent};
 use landeck_wire::{HostIncarnation, HostNumber, JobId, ProcessId};
 
-use super::arbiter::{HostStanding, Snapshot};
+use super::snapshot::{HostStanding, Snapshot};
 
 /// The words beyond a gap that are kept. Later ones are dropped, and sent again when the gap is closed.
 const AHEAD_MAX: usize = 1_024;

@@ -207,7 +207,7 @@ struct Node {
     /// From when the lease counts, by the host's clock: when the incarnation began, since it has asked later, or when a run
     /// of its daemon has sent what the arbiter has answered last.
     leased_from: Duration,
-    /// Since when its daemon looks that judges first after a whole T: it has waited for its welcome, or stood still.
+    /// Since when its daemon looks, which has waited for its welcome.
     looks_from: Duration,
     follower: Option<WordFollower>,
     /// The reports of the host on its processes.

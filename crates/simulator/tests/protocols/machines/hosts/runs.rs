@@ -39,9 +39,8 @@ impl World {
         (current.lease, current.follower) = (None, None);
         current.inbox.clear();
         let (incarnation, end) = (current.incarnation, current.leased_from + self.timing.lease());
-        // A daemon that stood still for longer than its lease may go on, and so may the next run.
-        let is_in_time = local >= end || local + pause < end;
-        let pause = if is_in_time { pause } else { end - local };
+        let is_in_time = local + pause < end;
+        let pause = pause.min(end.saturating_sub(local));
         self.trunks[node].down.reset();
         self.note_trouble(node);
         self.plan(self.now + pause, Event::StartAgain { node, incarnation, is_in_time });
@@ -61,9 +60,6 @@ impl World {
         let own = HostIncarnation(incarnation);
         current.is_up = true;
         current.run += 1;
-        if local >= current.leased_from + timing.lease() {
-            current.looks_from = self.now;
-        }
         let lease = Lease::new(timing, own, ARBITER, current.boot, local);
         current.lease = Some(lease.resumed(current.run, current.leased_from));
         (current.request, current.is_request_open) = (numbers_before(current.run), false);
