@@ -157,13 +157,13 @@ impl Dialling {
         };
         (ends.seen, ends.doubted) = (lane, lane);
         match ends.phase {
-            // The process takes no lane with a lower number.
-            Phase::Asked { .. } | Phase::Dialling { .. } | Phase::Offered { .. } => {
-                self.begin_again(&mut ends, &mut outputs);
-            }
             Phase::Idle | Phase::Unreachable | Phase::Open { .. } => {
                 ends.phase = Phase::Open { lane };
             }
+            Phase::Dialling { lane: next, .. } | Phase::Offered { lane: next, .. }
+                if next > lane => {}
+            // The process takes no lane with a lower number.
+            _ => self.begin_again(&mut ends, &mut outputs),
         }
         self.keep(ends);
         outputs

@@ -247,8 +247,8 @@ impl World {
             (Event::Hold(0), 15),
             (Event::Hold(1), 15),
             (Event::ProcessEnds, 25),
-            (Event::Restart(0), 12),
-            (Event::Restart(1), 12),
+            (Event::Restart(0), 8),
+            (Event::Restart(1), 8),
         ];
         for (fault, mean_s) in faults {
             if self.draw.permille(600) {
@@ -366,7 +366,7 @@ impl World {
                 Ok(())
             }
             Event::Restart(side) => {
-                self.again(event, Duration::from_secs(12));
+                self.again(event, Duration::from_secs(8));
                 self.restart(side)
             }
             Event::Heal => {
@@ -424,7 +424,9 @@ impl World {
             let process = process(side, slot);
             if !self.ended.contains(&process) {
                 self.unknown.insert(process);
-                let wait = self.delay();
+                // It may compute before it looks.
+                let longest = self.draw.pick(&[1, 200, 5_000, 20_000]);
+                let wait = self.draw.time(Duration::ZERO, Duration::from_millis(longest));
                 self.plan(wait, Event::Hello { process, run });
             }
         }
