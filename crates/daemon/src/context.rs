@@ -27,6 +27,8 @@ use crate::links::MeasuringSecret;
 use crate::machine_message::MachineMessage;
 use crate::parts::{PartOfHost, far_processes};
 use crate::reactor::{JOB_TOKENS, Reactor};
+#[cfg(test)]
+use crate::relay::Relay;
 use crate::trunks::envelope::EnvelopeClass;
 
 /// The daemon, as the jobs of its host see it.
@@ -412,25 +414,26 @@ impl<'a> Context<'a> {
         self.hub.trunks.deadline()
     }
 
-    /// Plays that this daemon has started again, as far as its lanes know: they go on with the processes of a part.
+    /// Plays that this daemon has started again, as far as its lanes and its relay know: they go on with the processes of a part.
     #[cfg(test)]
-    pub(crate) fn begin_lanes_again(&mut self, job: JobId) {
+    pub(crate) fn begin_lanes_again(&mut self, job: JobId, run: u32) {
         let hub = &mut *self.hub;
         let listener = hub.lanes.listener_of(job).expect("its socket");
         let kept = listener.try_clone_to_owned().expect("a descriptor");
         hub.reactor.unwatch(listener).expect("it was watched");
-        hub.lanes = hub.lanes.of_next_run();
+        hub.lanes = hub.lanes.of_run(run);
         for host in hub.members.hosts() {
             hub.lanes.add_host(host.host, hub.trunks.addresses(host.host).len());
         }
+        hub.relay = Relay::default();
         let part = hub.parts.remove(job).expect("a part");
         self.resume_part(job, part.segment, kept).expect("it listens");
     }
 
     /// Plays that the daemon of a host has started again, as far as the lanes here know.
     #[cfg(test)]
-    pub(crate) fn lanes_restarted(&mut self, host: HostNumber) {
-        self.hub.with_lanes(|lanes, tools| lanes.host_restarted(tools, host));
+    pub(crate) fn lanes_restarted(&mut self, host: HostNumber, run: u32) {
+        self.hub.with_lanes(|lanes, tools| lanes.host_restarted(tools, host, run));
     }
 
     /// Gives a host its next return ticket; for the founder of a machine that stays.

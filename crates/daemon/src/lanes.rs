@@ -255,7 +255,7 @@ impl Lanes {
             timeout,
             silence: timing.silence(),
             undelivered_max,
-            machine_of_lanes: Dialling::new(timeout),
+            machine_of_lanes: Dialling::of_run(timeout, run),
             listeners: HashMap::new(),
             residents: HashMap::new(),
             tokens: HashMap::new(),
@@ -276,11 +276,11 @@ impl Lanes {
         }
     }
 
-    /// The lanes of the next run of the daemon, which knows nothing.
+    /// The lanes of another run of the daemon, which knows nothing.
     #[cfg(test)]
-    pub(crate) fn of_next_run(&self) -> Self {
+    pub(crate) fn of_run(&self, run: u32) -> Self {
         let timing = HostTiming::new(self.timeout);
-        Self::new((self.own, self.machine, 1), self.is_plain, timing, self.undelivered_max)
+        Self::new((self.own, self.machine, run), self.is_plain, timing, self.undelivered_max)
     }
 
     /// Takes the events since the last call.
@@ -387,11 +387,11 @@ impl Lanes {
         self.relay_host_up(tools, host);
     }
 
-    /// The daemon of a host has started again. It knows only those lanes that its processes tell it, and what was said to the
-    /// one before may be lost.
-    pub(crate) fn host_restarted(&mut self, tools: &mut LaneTools, host: HostNumber) {
+    /// The daemon of a host has started again, as this run. It knows only those lanes that its processes tell it, and what was
+    /// said to the one before may be lost.
+    pub(crate) fn host_restarted(&mut self, tools: &mut LaneTools, host: HostNumber, run: u32) {
         self.unreached.remove(&host);
-        self.machine_of_lanes.restarted(host);
+        self.machine_of_lanes.restarted(host, run);
         let outputs = self.machine_of_lanes.trunk_renewed(host);
         self.perform(tools, outputs, None);
     }

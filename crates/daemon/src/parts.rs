@@ -121,7 +121,7 @@ impl PartOfHost {
         let has_ring = |it: &ProcessId| {
             let is_alive = self.segment.slot_record(it.slot.0).state == SlotState::Alive;
             let words = RelayWords::of(&self.segment, it.slot.0);
-            is_alive && words.is_some_and(|words| words.is_ready(it.incarnation.0))
+            is_alive && words.is_some_and(|words| words.was_used())
         };
         let all = (0..self.segment.plan().slots()).map(|slot| self.process_of(slot));
         all.filter(has_ring).collect()

@@ -36,7 +36,7 @@ fn pass(from: &mut Lanes, to: &mut Lanes, far: u32) {
     });
 }
 
-/// The messages of channel 0 to its daemon, until there are so many.
+/// The messages of channel 0 to its daemon, as soon as there are so many.
 fn said(daemon: &mut TestDaemon, channel: &mut Lanes, count: usize) -> Vec<Handover> {
     let mut said = Vec::new();
     until("the channel has said all", || {

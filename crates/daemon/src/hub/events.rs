@@ -134,6 +134,7 @@ impl Hub {
             return;
         }
         self.members.restarted(host, run);
+        self.with_lanes(|lanes, tools| lanes.host_restarted(tools, host, run));
         if self.trunks.is_narrow(host) {
             self.send(host, &DaemonMessage::Narrow);
         }
@@ -150,7 +151,7 @@ impl Hub {
     pub(super) fn told_of_restart(&mut self, host: HostNumber, run: u32) -> Vec<MembersEvent> {
         let now = self.now();
         self.trunks.host_restarted(&self.reactor, host, run, now);
-        self.with_lanes(|lanes, tools| lanes.host_restarted(tools, host));
+        self.with_lanes(|lanes, tools| lanes.host_restarted(tools, host, run));
         self.for_jobs(Incoming::Restarted(host))
     }
 

@@ -129,6 +129,8 @@ impl Lasting {
             let record = segment.far_record(far);
             let there = record.process;
             let open = segment.far_relayed(far).load(Ordering::Acquire);
+            // Nobody accesses a region for the process now.
+            segment.far_hazard(far).store(0, Ordering::Release);
             if open == 0 {
                 continue;
             }

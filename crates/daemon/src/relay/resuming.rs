@@ -6,6 +6,7 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::AsFd;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use landeck_channel::conformance::{Arrival, Arrivals};
@@ -163,7 +164,7 @@ impl Cabled {
         let host = &mut self.hosts.hosts[TO as usize];
         std::mem::replace(&mut host.relay, Relay::started()).end();
         let words = RelayWords::of(&host.segment, 0).unwrap();
-        let untold = if words.is_ready(1) { vec![id(TO, 1)] } else { Vec::new() };
+        let untold = if words.was_used() { vec![id(TO, 1)] } else { Vec::new() };
         if !untold.is_empty() {
             self.hosts.tell(TO, &Handover::RelayRestarted);
         }
@@ -421,15 +422,19 @@ fn a_relayed_direction_goes_on_however_often_its_relay_starts_again() {
 #[test]
 fn a_sender_that_ends_behind_the_end_of_a_relay_is_read_out() {
     let _watchdog = Watchdog::start(Duration::from_secs(170));
-    let mut cabled = Cabled::new(&[message(0, Class::User, 8)]);
-    cabled.waiting.insert(0, message(1, Class::User, 8));
-    until("the first has come", || {
-        cabled.waiting.truncate(1);
+    let mut cabled = Cabled::new(&[]);
+    let (header, data) = message(0, Class::User, 8);
+    let mut is_sent = false;
+    until("a message has come", || {
+        let bytes = Bytes::from(&data[..]);
+        is_sent = is_sent || cabled.hosts.channel(FROM).try_send(Peer(TO), &header, bytes).is_ok();
         cabled.turn();
         cabled.pass([usize::MAX; 2]);
         !cabled.arrived.is_empty()
     });
-    cabled.stays = true;
+    // The relay was killed while it looked at a region.
+    let segment = cabled.hosts.hosts[TO as usize].segment.clone();
+    segment.far_hazard(FROM).store(7, Ordering::Release);
     cabled.restart();
     assert!(!cabled.hosts.channel(TO).is_read_out(Peer(FROM)));
     cabled.hosts.hosts[TO as usize].relay.process_ended(id(FROM, 1));
@@ -437,6 +442,7 @@ fn a_sender_that_ends_behind_the_end_of_a_relay_is_read_out() {
         cabled.hosts.channel(TO).poll_thoroughly(&mut cabled.arrivals);
         cabled.hosts.channel(TO).is_read_out(Peer(FROM))
     });
+    assert_eq!(segment.far_hazard(FROM).load(Ordering::Acquire), 0);
 }
 
 #[test]
@@ -466,6 +472,10 @@ fn a_request_that_an_ended_relay_may_have_done_is_given_up_unless_it_can_be_repe
                 asked.turn(&mut cabled) || cabled.passed[from] == at && cabled.cable.is_some()
             });
             cabled.restart();
+            until("there is another cable", || {
+                asked.turn(&mut cabled);
+                cabled.cable.is_some()
+            });
             // The last is asked only now, so the relay before cannot have done it.
             asked.requests.push((RelayOperation::Add(100), &[]));
             until(&what, || {

@@ -14,6 +14,7 @@
 //! A daemon that starts again knows no lane until its processes say which ones they have ([`Dialling::has`]). So the two
 //! sides may know different numbers. Each side *doubts* the lanes that it knew before: a request or a connection with a
 //! lower number says that the other side has forgotten the doubted lane, which is given up for one with a higher number.
+//! Each run of a daemon has numbers of its own, since connections of the run before may still arrive.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -23,6 +24,11 @@ use landeck_wire::{HostNumber, JobId, ProcessId};
 mod messages;
 
 pub use messages::{DialContent, DialMessage, DialOutput};
+
+/// The numbers of the lanes of a pair in one run of a daemon have so many bits.
+const LANES_OF_RUN_BITS: u32 = 20;
+/// The runs that have numbers of their own.
+const RUNS_MAX: u32 = (1 << (u32::BITS - LANES_OF_RUN_BITS)) - 2;
 
 /// The directions in which connections between this host and another one can be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +46,8 @@ pub enum HostReach {
 pub struct Dialling {
     /// The time within which a connected lane must be confirmed.
     limit: Duration,
+    /// The numbers of this run's lanes are above this one.
+    base: u32,
     hosts: BTreeMap<HostNumber, Route>,
     pairs: BTreeMap<(ProcessId, ProcessId), Ends>,
     ended: BTreeMap<JobId, BTreeSet<ProcessId>>,
@@ -50,6 +58,8 @@ pub struct Dialling {
 struct Route {
     reach: HostReach,
     addresses: usize,
+    /// The present run of the host's daemon numbers its lanes above this one.
+    base: u32,
 }
 
 /// A pair of processes.
@@ -68,6 +78,8 @@ struct Ends {
     tried: u32,
     /// The highest number of a lane that was accepted, or that the other side has given up.
     seen: u32,
+    /// The numbers that this side uses are above this one.
+    base: u32,
     /// The other side may not know the lanes up to this one: its daemon has started again since, or this one has.
     doubted: u32,
 }
@@ -100,13 +112,21 @@ impl Dialling {
     /// Creates the lanes of a host that has none. A connected lane that is not confirmed within `limit` has failed.
     #[must_use]
     pub fn new(limit: Duration) -> Self {
+        Self::of_run(limit, 0)
+    }
+
+    /// Creates the lanes of a host whose daemon has had so many runs before, none of which this one knows.
+    #[must_use]
+    pub fn of_run(limit: Duration, run: u32) -> Self {
+        let base = base_of(run);
         let (hosts, pairs, ended) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Self { limit, hosts, pairs, ended, is_held: false }
+        Self { limit, base, hosts, pairs, ended, is_held: false }
     }
 
     /// Adds a host, or says anew how it is reached and how many addresses it has.
     pub fn set_host(&mut self, host: HostNumber, reach: HostReach, addresses: usize) {
-        self.hosts.insert(host, Route { reach, addresses });
+        let base = self.hosts.get(&host).map_or(0, |route| route.base);
+        self.hosts.insert(host, Route { reach, addresses, base });
     }
 
     /// A process of this host wants a lane to a process of another one.
@@ -137,20 +157,24 @@ impl Dialling {
         };
         (ends.seen, ends.doubted) = (lane, lane);
         match ends.phase {
-            // The process takes no lane with a lower number.
-            Phase::Asked { .. } | Phase::Dialling { .. } | Phase::Offered { .. } => {
-                self.begin_again(&mut ends, &mut outputs);
-            }
             Phase::Idle | Phase::Unreachable | Phase::Open { .. } => {
                 ends.phase = Phase::Open { lane };
             }
+            Phase::Dialling { lane: next, .. } | Phase::Offered { lane: next, .. }
+                if next > lane => {}
+            // The process takes no lane with a lower number.
+            _ => self.begin_again(&mut ends, &mut outputs),
         }
         self.keep(ends);
         outputs
     }
 
-    /// The daemon of a host has started again. It knows no lane but those that its processes tell it.
-    pub fn restarted(&mut self, host: HostNumber) {
+    /// The daemon of a host has started again, and has had so many runs before. It knows no lane but those that its processes
+    /// tell it.
+    pub fn restarted(&mut self, host: HostNumber, run: u32) {
+        if let Some(route) = self.hosts.get_mut(&host) {
+            route.base = base_of(run);
+        }
         for ends in self.pairs.values_mut().filter(|ends| ends.host == host) {
             ends.doubted = ends.highest();
         }
@@ -209,13 +233,16 @@ impl Dialling {
         let refuse = DialOutput::Refuse { own, far, lane };
         let Some(mut ends) = self.ends(own, far, host) else { return vec![refuse] };
         let mut outputs = Vec::new();
+        let is_late = self.hosts.get(&host).is_some_and(|route| lane <= route.base);
         let is_dialling = matches!(ends.phase, Phase::Dialling { .. } | Phase::Offered { .. });
-        if self.is_held {
+        if is_late {
+            outputs.push(refuse); // an earlier run has dialled it
+        } else if self.is_held {
             ends.is_owed = true;
             outputs.extend([refuse, ends.send(DialContent::Later { lane })]);
         } else if lane <= ends.seen || (is_dialling && ends.is_low()) {
             outputs.push(refuse);
-            let is_under_way = is_dialling || matches!(ends.phase, Phase::Asked { .. });
+            let is_under_way = is_dialling || ends.is_asking();
             if ends.seen <= ends.doubted && !is_under_way {
                 self.begin_again(&mut ends, &mut outputs);
             }
@@ -253,7 +280,7 @@ impl Dialling {
                 _ => {}
             },
             DialContent::Unreachable => {
-                if matches!(ends.phase, Phase::Asked { .. }) {
+                if ends.is_asking() {
                     ends.unreachable(&mut outputs);
                 }
             }
@@ -399,6 +426,7 @@ impl Dialling {
             is_owed: false,
             tried: 0,
             seen: 0,
+            base: self.base,
             doubted: 0,
         };
         (!is_over).then(|| self.pairs.get(&(own, far)).copied().unwrap_or(new))
@@ -410,10 +438,16 @@ impl Dialling {
 
     /// Takes a request for a lane above a number, or the turn to dial.
     fn asked(&self, ends: &mut Ends, after: u32, is_turn: bool, outputs: &mut Vec<DialOutput>) {
+        // One of two messages that cross names a higher number: the side that hears it dials.
+        let is_crossed = is_turn && after < ends.highest() && ends.has_asked(false);
+        if is_crossed {
+            return;
+        }
         ends.is_second |= is_turn;
         let is_newer = ends.lane().is_some_and(|lane| lane > after.max(ends.doubted));
         // Both sides have asked: the lower one dials.
-        let waits = matches!(ends.phase, Phase::Asked { .. }) && !is_turn && !ends.is_low();
+        let has_turn = ends.has_asked(true) && after > ends.highest();
+        let waits = ends.is_asking() && !is_turn && !ends.is_low() && !has_turn;
         if is_newer || waits {
             return;
         }
@@ -472,6 +506,11 @@ impl Dialling {
     }
 }
 
+/// The number above which a run of a daemon numbers its lanes.
+fn base_of(run: u32) -> u32 {
+    run.min(RUNS_MAX) << LANES_OF_RUN_BITS
+}
+
 impl Ends {
     /// The other daemon has accepted a lane.
     fn accepted(&mut self, accepted: u32, outputs: &mut Vec<DialOutput>) {
@@ -484,6 +523,15 @@ impl Ends {
 
     fn is_low(&self) -> bool {
         self.own < self.far
+    }
+
+    /// Whether the other side was asked, or has its turn.
+    const fn is_asking(&self) -> bool {
+        matches!(self.phase, Phase::Asked { .. })
+    }
+
+    fn has_asked(&self, is_turn: bool) -> bool {
+        self.phase == Phase::Asked { is_turn }
     }
 
     const fn lane(&self) -> Option<u32> {
@@ -501,7 +549,7 @@ impl Ends {
 
     /// The next number of this side: the lower process takes odd ones.
     fn next_lane(&self) -> u32 {
-        let next = self.highest() + 1;
+        let next = self.highest().max(self.base) + 1;
         next + u32::from((next % 2 == 1) != self.is_low())
     }
 
@@ -718,11 +766,34 @@ mod tests {
     }
 
     #[test]
+    fn each_run_has_numbers_of_its_own() {
+        let (a, b) = (process(A), process(B));
+        for (run, lane) in [(0, 1), (1, (1 << 20) + 1), (9_999, 0xffe0_0001)] {
+            let mut low = Dialling::of_run(Duration::from_secs(5), run);
+            low.set_host(B, HostReach::Both, 2);
+            assert_eq!(dialled(&low.want(a, b, B)), [(lane, 0)]);
+            assert_eq!(dialled(&low.dial_failed(a, b, lane)), [(lane + 2, 1)]);
+            let mut high = daemon(A, HostReach::Both);
+            high.restarted(A, run);
+            high.set_host(A, HostReach::Both, 1);
+            let late = lane.saturating_sub(3);
+            assert_eq!(
+                high.arrived(b, a, A, late)[0],
+                DialOutput::Refuse { own: b, far: a, lane: late }
+            );
+            assert_eq!(
+                high.arrived(b, a, A, lane)[0],
+                DialOutput::HandOver { own: b, far: a, lane }
+            );
+        }
+    }
+
+    #[test]
     fn a_lane_that_a_process_has_is_known_to_a_new_run() {
         let (a, b) = (process(A), process(B));
         let [_, mut high] = connected(5);
         let mut low = daemon(B, HostReach::Both);
-        high.restarted(A);
+        high.restarted(A, 0);
         assert_eq!(low.has(a, b, B, 5), []);
         assert_eq!(low.has(a, b, B, 3), [], "an older one");
         assert_eq!((low.open_lane(a, b), low.lanes_besides(a, a)), (Some(5), 1));
@@ -740,7 +811,7 @@ mod tests {
         let (a, b) = (process(A), process(B));
         let [mut low, _] = connected(5);
         let mut high = daemon(A, HostReach::Both);
-        low.restarted(B);
+        low.restarted(B, 0);
         let asked = messages(&high.want(b, a, A));
         assert_eq!(asked[0].content, DialContent::Ask { after: 0 });
         let outputs = low.heard(B, asked[0]);
@@ -760,7 +831,7 @@ mod tests {
             [DialOutput::Refuse { own: b, far: a, lane: 1 }],
             "an old one"
         );
-        high.restarted(A);
+        high.restarted(A, 0);
         let outputs = high.arrived(b, a, A, 1);
         assert_eq!(outputs[0], DialOutput::Refuse { own: b, far: a, lane: 1 });
         assert_eq!(outputs[1], DialOutput::Close { own: b, far: a, lane: 5 });
@@ -768,6 +839,15 @@ mod tests {
         assert_eq!(asked[0].content, DialContent::Ask { after: 5 });
         assert_eq!(dialled(&low.heard(B, asked[0])), [(7, 0)]);
         assert_eq!(high.arrived(b, a, A, 3).len(), 1, "it was asked already");
+        // The new run may have given the other side its turn before it heard that.
+        let mut low = daemon(B, HostReach::Both);
+        low.want(a, b, B);
+        low.dial_failed(a, b, 1);
+        let turn = messages(&low.dial_failed(a, b, 3));
+        assert_eq!(turn[0].content, DialContent::Turn { after: 3 });
+        assert_eq!(high.heard(A, turn[0]), []);
+        assert_eq!(dialled(&low.heard(B, asked[0])), [(7, 0)]);
+        assert_eq!(high.arrived(b, a, A, 7)[0], DialOutput::HandOver { own: b, far: a, lane: 7 });
     }
 
     #[test]

@@ -13,20 +13,20 @@ use super::*;
 
 impl Daemon {
     /// Plays that a daemon has started again, as the lanes of it and of the others see that.
-    fn begin_again(&self, others: &[&Daemon]) {
+    fn begin_again(&self, run: u32, others: &[&Daemon]) {
         let host = self.entry.host;
         for other in others {
-            other.ask(move |context| context.lanes_restarted(host));
+            other.ask(move |context| context.lanes_restarted(host, run));
         }
-        self.ask(|context| context.begin_lanes_again(JOB));
+        self.ask(move |context| context.begin_lanes_again(JOB, run));
     }
 }
 
 /// The channel of the process of a segment, as a program has it.
-fn channel(segment: &Segment) -> Lanes {
+fn channel(segment: &Segment, wish: PathWish) -> Lanes {
     let host = SegmentId(segment.plan().host);
     let socket = connect_to_daemon(host).unwrap();
-    let mut lanes = Lanes::with_relays(socket, segment, 0, PathWish::Lane, 0).unwrap();
+    let mut lanes = Lanes::with_relays(socket, segment, 0, wish, 0).unwrap();
     lanes.reconnect_by(move || reconnect_to_daemon(host));
     lanes
 }
@@ -50,21 +50,41 @@ fn processes_go_on_with_their_lanes_and_get_further_ones_from_the_next_run() {
     let _watchdog = Watchdog::start(Duration::from_secs(170));
     let [zero, one, two] = three();
     let segments = parts_of(JOB, [&zero, &one, &two]);
-    let [mut a, mut b, mut c] = [0, 1, 2].map(|at| channel(&segments[at]));
+    let [mut a, mut b, mut c] = [0, 1, 2].map(|at| channel(&segments[at], PathWish::Lane));
     pass(&mut a, &mut b, &segments[0], 0);
-    one.begin_again(&[&zero, &two]);
+    one.begin_again(1, &[&zero, &two]);
     pass(&mut b, &mut a, &segments[1], 0);
     // What the process waits for when its daemon ends is answered by the next run.
     let far_of_c = Peer(segments[1].plan().slots() + 1);
     let header = Header::user(Kind::Eager, 0, 1, 2);
     assert!(b.try_send(far_of_c, &header, Bytes::from(&b""[..])).is_err());
-    one.begin_again(&[&zero, &two]);
+    one.begin_again(2, &[&zero, &two]);
     pass(&mut b, &mut c, &segments[1], 1);
-    one.begin_again(&[&zero, &two]);
-    two.begin_again(&[&zero, &one]);
+    one.begin_again(3, &[&zero, &two]);
+    two.begin_again(1, &[&zero, &one]);
     pass(&mut c, &mut b, &segments[2], 1);
     pass(&mut c, &mut a, &segments[2], 0);
     pass(&mut a, &mut b, &segments[0], 0);
+}
+
+#[test]
+fn messages_over_relays_go_on_behind_a_new_run() {
+    let _watchdog = Watchdog::start(Duration::from_secs(170));
+    let [zero, one, _two] = three();
+    let segments = parts(&zero, &one);
+    let [mut a, mut b] = [0, 1].map(|at| channel(&segments[at], PathWish::Relay));
+    let mut pass_both = |times| {
+        for _ in 0..times {
+            pass(&mut a, &mut b, &segments[0], 0);
+            pass(&mut b, &mut a, &segments[1], 0);
+        }
+    };
+    pass_both(3);
+    one.begin_again(1, &[&zero]);
+    pass_both(20);
+    one.begin_again(2, &[&zero]);
+    zero.begin_again(1, &[&one]);
+    pass_both(3);
 }
 
 #[test]
@@ -75,7 +95,7 @@ fn a_lane_that_breaks_behind_a_new_run_is_followed_by_one_with_a_higher_number()
     let (first, second) = (Process::hello(&segments[0]), Process::hello(&segments[1]));
     second.say(&Handover::Want { far: 0 });
     let ((before, ..), _other) = (second.lane(), first.lane());
-    one.begin_again(&[&zero]);
+    one.begin_again(1, &[&zero]);
     let second = Process::hello(&segments[1]);
     second.say(&Handover::Has { far: 0, incarnation: 1, lane: before });
     second.say(&Handover::Broken { far: 0, incarnation: 1, lane: before, errno: 104 });
@@ -97,7 +117,7 @@ fn a_lane_that_was_lost_with_its_daemon_holds_up_nobody() {
         there.say(&Handover::Want { far: 0 });
         let (before, _, lost) = there.lane();
         // The daemon keeps the other end for a process that computes, and dies.
-        again[0].begin_again(&[again[1]]);
+        again[0].begin_again(round + 1, &[again[1]]);
         let here = Process::hello(&segments[0]);
         here.say(&Handover::Want { far: 0 });
         let mut lane = here.lane();
@@ -140,7 +160,7 @@ fn a_process_that_was_away_while_there_was_no_daemon_is_told_to_be_back() {
     let segments = parts(&zero, &one);
     let record = SlotRecord { state: SlotState::Alive, ..SlotRecord::default() };
     segments[1].set_slot_record(0, SlotRecord { incarnation: 2, returns: 1, ..record });
-    one.begin_again(&[&zero]);
+    one.begin_again(1, &[&zero]);
     for _ in 0..2 {
         drop(Process::with_incarnation(&segments[1], 0, 2));
     }
@@ -167,11 +187,11 @@ fn the_next_run_tells_the_ends_that_came_while_there_was_no_daemon() {
     let guests = [0, 1].map(|guest| Process::in_slot(segment, first + guest, 0));
     guests.iter().for_each(|guest| drop(guest.hear().unwrap()));
     // No daemon hears of these: a guest has died, another one has taken the slot of a dead one, a rank has left.
-    one.begin_again(&[&zero]);
+    one.begin_again(1, &[&zero]);
     set(first, SlotState::Dead, 1, 0);
     set(first + 1, SlotState::Alive, 2, 0);
     set(0, SlotState::Left, 1, 0);
-    one.begin_again(&[&zero]);
+    one.begin_again(2, &[&zero]);
     let mut ends = Vec::new();
     let mut wait = |zero: &mut Daemon, slot: u32, incarnation: u32| {
         let word = zero.wait_word(|content| match content {

@@ -166,8 +166,8 @@ pub(crate) fn run(seed: u64) -> Result<LanesReport, ProtocolFailure> {
 }
 
 /// A run of a daemon at its begin.
-fn daemon(side: usize, reach: HostReach) -> Dialling {
-    let mut daemon = Dialling::new(LIMIT);
+fn daemon(side: usize, reach: HostReach, run: u32) -> Dialling {
+    let mut daemon = Dialling::of_run(LIMIT, run);
     daemon.set_host(HostNumber(1 - side as u16), reach, ADDRESSES);
     daemon
 }
@@ -197,7 +197,7 @@ impl World {
             HostReach::FromThere => HostReach::FromHere,
         };
         let reach = [here, there];
-        let daemons = [0, 1].map(|side| daemon(side, reach[side]));
+        let daemons = [0, 1].map(|side| daemon(side, reach[side], 0));
         let computes = draw.permille(300).then(|| draw.below(2) as usize);
         let mut world = Self {
             seed,
@@ -247,8 +247,8 @@ impl World {
             (Event::Hold(0), 15),
             (Event::Hold(1), 15),
             (Event::ProcessEnds, 25),
-            (Event::Restart(0), 12),
-            (Event::Restart(1), 12),
+            (Event::Restart(0), 8),
+            (Event::Restart(1), 8),
         ];
         for (fault, mean_s) in faults {
             if self.draw.permille(600) {
@@ -366,7 +366,7 @@ impl World {
                 Ok(())
             }
             Event::Restart(side) => {
-                self.again(event, Duration::from_secs(12));
+                self.again(event, Duration::from_secs(8));
                 self.restart(side)
             }
             Event::Heal => {
@@ -412,7 +412,7 @@ impl World {
                 self.close(connection, side);
             }
         }
-        self.daemons[side] = daemon(side, self.reach[side]);
+        self.daemons[side] = daemon(side, self.reach[side], run);
         for &process in &self.known[side] {
             self.daemons[side].process_ended(JobId(1), process);
         }
@@ -424,11 +424,13 @@ impl World {
             let process = process(side, slot);
             if !self.ended.contains(&process) {
                 self.unknown.insert(process);
-                let wait = self.delay();
+                // It may compute before it looks.
+                let longest = self.draw.pick(&[1, 200, 5_000, 20_000]);
+                let wait = self.draw.time(Duration::ZERO, Duration::from_millis(longest));
                 self.plan(wait, Event::Hello { process, run });
             }
         }
-        self.daemons[1 - side].restarted(HostNumber(side as u16));
+        self.daemons[1 - side].restarted(HostNumber(side as u16), run);
         self.reset_trunk()
     }
 
@@ -583,11 +585,10 @@ impl World {
         let outputs =
             self.daemons[side].arrived(processes[side], processes[dialled_by], host, lane);
         let is_refused = outputs.iter().any(|output| matches!(output, DialOutput::Refuse { .. }));
-        self.carry_out(side, outputs)?;
         if is_refused {
             self.close(connection, side);
         }
-        Ok(())
+        self.carry_out(side, outputs)
     }
 
     /// The connection of a lane one end of which a side has and has not in this state.
@@ -627,6 +628,12 @@ impl World {
         }
         let last = self.last_lane.insert((own, far), lane).unwrap_or(0);
         ensure(lane > last, "numbers of lanes grow", || format!("{}, after lane {last}", text()))?;
+        // A new run of the daemon may not know of the lane that the process closes for this one.
+        if self.runs[side] > 0
+            && let Some(before) = self.of_pair(side, own, far, End::Process)
+        {
+            self.close(before, side);
+        }
         let pair =
             |other: &Connection| other.processes[side] == own && other.processes[1 - side] == far;
         let held =
