@@ -407,10 +407,15 @@ fn host_name(shared: &Shared, process: ProcessId) -> String {
     job_names::host_name(&shared.segment, process).unwrap_or_else(|| "this host".to_owned())
 }
 
-/// Whether no process of a host is there that the job began with, or, on a host that was added, no process at all.
+/// Whether no process of a host is there that the job began with, or, on a host that was added, no process at all. In the own
+/// job of a machine each host has a helper, which is started again: there the host itself is gone.
 fn is_gone(shared: &Shared, host: SegmentId) -> bool {
-    let records = (0..shared.segment.plan().far).map(|far| shared.segment.far_record(far));
+    let segment = &shared.segment;
+    let records = (0..segment.plan().far).map(|far| segment.far_record(far));
     let its: Vec<_> = records.filter(|it| it.process.host == host.0).collect();
+    if segment.plan().ranks == 0 {
+        return its.iter().any(|it| it.is_host_lost || segment.host_state(it.host_number).1);
+    }
     let is_added = its.iter().all(|record| record.rank.is_none());
     let mut counted = its.iter().filter(|record| is_added || record.rank.is_some());
     counted.all(|record| record.state == SlotState::Free || record.state.is_gone())
