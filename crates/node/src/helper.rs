@@ -19,19 +19,15 @@ pub struct Helper {
 }
 
 impl Helper {
-    /// Joins the machine's own job, which has this identity.
+    /// Joins the machine's own job, which has this identity. The process is called `landeck-helper` from then on.
     ///
     /// # Errors
     /// As [`Job::join_running`].
     pub fn join(job: &str, options: Options) -> Result<Self> {
-        let joined = || -> Result<Self> {
-            let attachment = attach::running(job)?;
-            // The daemon looks at it when this process connects.
-            attachment.segment.set_presence(attachment.slot, Presence::Helping);
-            let job = Job::with_attachment(attachment, options, as_helper)?;
-            Ok(Self { job })
-        };
-        joined().map_err(|error| error.of_call("join", None))
+        // It is a name alone.
+        let _ = rustix::thread::set_name(c"landeck-helper");
+        let job = join(job, options).map_err(|error| error.of_call("join", None))?;
+        Ok(Self { job })
     }
 
     /// Returns the job.
@@ -66,8 +62,14 @@ fn as_helper(
     host: SegmentId,
     body: &mut dyn FnMut(&Arc<Shared>, &Arc<ServerHandle>),
 ) -> std::result::Result<(), String> {
-    let thread = Helper::join(&host.to_string(), Options::default());
-    Job::in_guest(thread.map(|helper| helper.job), body)
+    Job::in_guest(join(&host.to_string(), Options::default()), body)
+}
+
+fn join(job: &str, options: Options) -> Result<Job> {
+    let attachment = attach::running(job)?;
+    // The daemon looks at it when this process connects.
+    attachment.segment.set_presence(attachment.slot, Presence::Helping);
+    Job::with_attachment(attachment, options, as_helper)
 }
 
 /// Waits until the membership of the job has another generation, and returns it; `None` when the job ends.

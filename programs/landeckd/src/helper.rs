@@ -70,9 +70,10 @@ fn open(job: &Job, report: &LoadReport) -> Result<Group> {
 fn tell(group: &Group, line: &str) -> Result<()> {
     let mut message = Message::new();
     match group.broadcast_within(message.pack_text(line), TELLS_WITHIN) {
-        Err(Error { kind: ErrorKind::Group(GroupError::Full { .. }) | ErrorKind::TimedOut(_), .. }) => {
-            Ok(())
-        }
+        Err(Error {
+            kind: ErrorKind::Group(GroupError::Full { .. }) | ErrorKind::TimedOut(_),
+            ..
+        }) => Ok(()),
         told => told,
     }
 }

@@ -5,8 +5,8 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use landeck_host::report::size;
-use landeck_memory::{Presence, SlotState};
 use landeck_memory::process_names::process_in_words;
+use landeck_memory::{Presence, SlotState};
 use landeck_transports::lanes::silence::may_be_of_long_packets;
 use landeck_wire::handover::{Handover, LaneSilence, RELAY_LANE};
 use landeck_wire::word::{LaterProcess, ProcessEnd};

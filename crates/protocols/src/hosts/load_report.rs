@@ -38,7 +38,9 @@ pub struct LoadReport {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadReportError {
     /// It is a text of another kind, or of a newer form.
-    #[error("a text in the group {LOAD_GROUP} begins with {0:?}, and a load with \"landeck-load 1\": skip it")]
+    #[error(
+        "a text in the group {LOAD_GROUP} begins with {0:?}, and a load with \"landeck-load 1\": skip it"
+    )]
     Form(String),
     /// A word is missing, or has no sensible value.
     #[error("a load in the group {LOAD_GROUP} has {found:?} where {name}=VALUE belongs: skip it")]

@@ -5,12 +5,12 @@ use landeck::{Executable, GroupOptions, Job, Options, Sum};
 use super::machines::lab;
 use super::*;
 
-const LONG: Duration = Duration::from_secs(60);
+pub(super) const LONG: Duration = Duration::from_secs(60);
 /// The variable that says what the process of a test does in the job.
 const ROLE: &str = "TEST_ROLE";
 
 /// The test of this program as a process that somebody starts on a host, with this role.
-fn shell(cluster: &Cluster, host: usize, test: &str, role: &str) -> Command {
+pub(super) fn shell(cluster: &Cluster, host: usize, test: &str, role: &str) -> Command {
     let mut command = cluster.hosts.command(host, std::env::current_exe().unwrap());
     command.args([test, "--exact", "--nocapture", "--test-threads=1"]);
     command.env(ROLE, role).stdin(Stdio::null());
@@ -18,7 +18,7 @@ fn shell(cluster: &Cluster, host: usize, test: &str, role: &str) -> Command {
 }
 
 /// The role of this process, if a test has started it.
-fn role() -> Option<String> {
+pub(super) fn role() -> Option<String> {
     std::env::var(ROLE).ok()
 }
 
