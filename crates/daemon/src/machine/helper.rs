@@ -4,9 +4,9 @@
 //! It is this program, executed anew, so it has neither keys nor sockets of the daemon. The daemon writes the load of the host
 //! to its standard input once a second, and the helper ends with that. A helper that has ended is started again.
 
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use landeck_protocols::hosts::LoadReport;
@@ -16,6 +16,8 @@ use tracing::info;
 
 /// How often a helper may be started within a minute: once, and three times again.
 const STARTS_MAX: usize = 4;
+/// The bytes of its last words that are noted.
+const SAID_MAX: u64 = 1024;
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// The helper of this host.
@@ -52,14 +54,15 @@ impl Helper {
 
     /// Tells the load to the helper, or starts it again if it has ended.
     pub(crate) fn go_on(&mut self, now: Duration, report: &LoadReport) {
-        match self.process.as_mut().map(HelperProcess::status) {
-            Some(Some(status)) => {
-                info!("the helper of this host has ended: {status}");
-                self.process = None;
-            }
-            Some(None) => return self.tell(report),
+        match self.process.as_mut() {
+            Some(process) => match process.end() {
+                None => return process.tell(report),
+                Some(end) => info!("the helper of this host has ended: {end}"),
+            },
+            None if self.job.is_none() => return,
             None => {}
         }
+        self.process = None;
         self.start(now);
     }
 
@@ -76,21 +79,13 @@ impl Helper {
             }
         }
     }
-
-    fn tell(&mut self, report: &LoadReport) {
-        let input = self.process.as_mut().and_then(|process| process.0.stdin.as_mut());
-        if let Some(input) = input {
-            // One that is stopped misses it, and one that has ended is seen to have.
-            let _ = writeln!(input, "{report}");
-        }
-    }
 }
 
 impl HelperProcess {
     fn start(job: JobId) -> io::Result<Self> {
         let mut command = Command::new("/proc/self/exe");
         command.arg0("landeckd").args(["helper", "--job", &job.to_string()]);
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
         let process = Self(command.spawn()?);
         if let Some(input) = &process.0.stdin {
             ioctl_fionbio(input, true)?;
@@ -98,9 +93,23 @@ impl HelperProcess {
         Ok(process)
     }
 
-    /// The status, if it has ended.
-    fn status(&mut self) -> Option<ExitStatus> {
-        self.0.try_wait().ok().flatten()
+    /// Tells it the load.
+    fn tell(&mut self, report: &LoadReport) {
+        if let Some(input) = &mut self.0.stdin {
+            // One that is stopped misses it, and one that has ended is seen to have.
+            let _ = writeln!(input, "{report}");
+        }
+    }
+
+    /// Its end in words, if it has ended.
+    fn end(&mut self) -> Option<String> {
+        let status = self.0.try_wait().ok().flatten()?;
+        let mut said = Vec::new();
+        if let Some(errors) = &mut self.0.stderr {
+            // The pipe has no other writer.
+            let _ = errors.take(SAID_MAX).read_to_end(&mut said);
+        }
+        Some(format!("{status}: {}", String::from_utf8_lossy(&said).trim()))
     }
 }
 
