@@ -198,7 +198,7 @@ fn a_group_of_the_machine_outlives_all_processes_of_its_host() {
     let ended = listener.end();
     let error = "error: retrieve: the group \"town\" lives on n2 and cannot be reached: ";
     assert!(ended.assert(0, &[]).out.contains(error), "{}", ended.out);
-    say("town fourth", "not told: ");
+    say("town fourth", "not told: open_group: ");
     cluster.stop_lab();
 }
 
