@@ -1,7 +1,7 @@
 //! The helper of a machine on this host: it publishes the load of the host, and serves the groups whose logs lie here.
 
 use std::io::{self, BufRead as _};
-use std::process::ExitCode;
+use std::process::{self, ExitCode};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use landeck::{
     Options, Result, ThreadMode, WhenFull,
 };
 
-/// A member of the group of loads that has not retrieved for so long that it is full leaves the group after this time.
+/// A member whose mailbox has no room for a load is evicted after this time.
 const EVICTS_AFTER: Duration = Duration::from_millis(500);
 /// How long a load may take to be accepted.
 const TELLS_WITHIN: Duration = Duration::from_secs(2);
@@ -25,17 +25,20 @@ pub(crate) fn run(job: &str) -> ExitCode {
     let helped = Helper::join(job, options).and_then(|helper| {
         let helper = Arc::new(helper);
         let server = helper.clone();
-        // It ends with this process.
-        thread::spawn(move || server.serve_groups());
+        // It ends with this process, and this process with its failure: the next helper may do better.
+        thread::spawn(move || server.serve_groups().unwrap_or_else(|error| fail(&error)));
         publish(helper.job())
     });
     match helped {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("landeckd: the helper of this host ends: {error}");
-            ExitCode::FAILURE
-        }
+        Err(error) => fail(&error),
     }
+}
+
+/// Ends this process, and says why; the daemon notes it.
+fn fail(error: &Error) -> ! {
+    eprintln!("landeckd: the helper of this host ends: {error}");
+    process::exit(1)
 }
 
 /// Publishes each load that the daemon writes to standard input, until the daemon or the job ends.
