@@ -198,8 +198,12 @@ fn the_own_job_survives_its_processes_and_hosts_and_ends_when_somebody_wants() {
     sees(&one, 2, 3);
     sees(&second, 2, 1);
     drop(three.end());
+    // It is known to the founder a moment before its daemon listens.
     wait_until("n3 is back", || {
-        let status = cluster.status_on(0);
+        let asked = run(&mut cluster.landeck_on(2, &["vm", "status", "--json"]));
+        let Ok(status) = serde_json::from_str::<serde_json::Value>(&asked.out) else {
+            return false;
+        };
         let mut hosts = status["hosts"].as_array().unwrap().iter();
         hosts.any(|host| host["name"] == "n3" && host["why"].as_str().unwrap().contains("time 2"))
     });
