@@ -146,6 +146,14 @@ fn endure(role: &str) {
     }
 }
 
+/// Whether a host has joined twice, and its daemon listens: the founder knows of it a moment before.
+fn is_back(cluster: &Cluster, host: usize, name: &str) -> bool {
+    let asked = run(&mut cluster.landeck_on(host, &["vm", "status", "--json"]));
+    let Ok(status) = serde_json::from_str::<serde_json::Value>(&asked.out) else { return false };
+    let mut hosts = status["hosts"].as_array().unwrap().iter();
+    hosts.any(|host| host["name"] == name && host["why"].as_str().unwrap().contains("time 2"))
+}
+
 #[test]
 fn the_own_job_survives_its_processes_and_hosts_and_ends_when_somebody_wants() {
     const TEST: &str =
@@ -198,15 +206,7 @@ fn the_own_job_survives_its_processes_and_hosts_and_ends_when_somebody_wants() {
     sees(&one, 2, 3);
     sees(&second, 2, 1);
     drop(three.end());
-    // It is known to the founder a moment before its daemon listens.
-    wait_until("n3 is back", || {
-        let asked = run(&mut cluster.landeck_on(2, &["vm", "status", "--json"]));
-        let Ok(status) = serde_json::from_str::<serde_json::Value>(&asked.out) else {
-            return false;
-        };
-        let mut hosts = status["hosts"].as_array().unwrap().iter();
-        hosts.any(|host| host["name"] == "n3" && host["why"].as_str().unwrap().contains("time 2"))
-    });
+    wait_until("n3 is back", || is_back(&cluster, 2, "n3"));
     let third = begun(2, "third");
     sees(&third, 3, 1);
     assert_eq!(job_of(2), first_job);
