@@ -238,7 +238,8 @@ impl WordFollower {
                 };
                 Some(far(FarSubject::Process(process), state))
             }
-            WordContent::ProcessCame { process, is_guest, .. } => {
+            WordContent::ProcessCame { process, kind, .. } => {
+                let is_guest = kind.is_guest();
                 Some(far(FarSubject::Process(process), FarState::Came { is_guest }))
             }
             WordContent::ProcessReturned { job, process } => {

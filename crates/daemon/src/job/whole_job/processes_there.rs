@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use landeck_wire::word::WordContent;
+use landeck_wire::word::{LaterProcess, WordContent};
 use landeck_wire::{HostNumber, ProcessId, SegmentId};
 
 use super::WholeJob;
@@ -23,6 +23,8 @@ impl WholeJob {
     pub(crate) fn word(&mut self, content: &WordContent) {
         let present = &mut self.processes_there.present;
         match *content {
+            // Those of the machine itself are nobody's.
+            WordContent::ProcessCame { kind: LaterProcess::Helper, .. } => {}
             WordContent::ProcessCame { process, .. }
             | WordContent::ProcessReturned { process, .. } => {
                 present.entry(process.segment).or_default().insert(process);
