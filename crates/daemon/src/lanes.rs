@@ -18,7 +18,7 @@ use landeck_trust::lane::verify;
 use landeck_trust::{LaneEnd, lane_keys};
 use landeck_wire::handover::{Cipher, Handover, LaneKeys};
 use landeck_wire::preamble::{Preamble, Purpose};
-use landeck_wire::word::ProcessEnd;
+use landeck_wire::word::{LaterProcess, ProcessEnd};
 use landeck_wire::{ControlMessage, HostNumber, JobId, MachineId, ProcessId};
 use rustix::event::epoll::EventFlags;
 use rustix::net::{RecvFlags, recv};
@@ -106,8 +106,8 @@ pub(crate) enum LanesEvent {
         job: JobId,
         /// The process.
         process: ProcessId,
-        /// Whether it is a guest, and not one that the launcher has started.
-        is_guest: bool,
+        /// Its kind.
+        kind: LaterProcess,
     },
     /// A process of this host takes part again, as this incarnation.
     Returned {

@@ -64,6 +64,8 @@ pub(crate) enum MachineMessage {
     Ticket([u8; 16]),
     /// The load of the sender's host.
     Load(HostLoad),
+    /// The founder has the receiver start a helper of its host in this job, the machine's own.
+    HelperWanted(JobId),
     /// A host has found these links, as a job has needed that the sender conducts.
     Links {
         /// The host.

@@ -44,6 +44,7 @@ pub(crate) enum PresenceForm {
     Attached,
     Finalized,
     Aborted(u8),
+    Helping,
 }
 
 #[derive(Serialize, Deserialize)]

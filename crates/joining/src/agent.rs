@@ -313,7 +313,9 @@ impl Agent {
 pub fn presence_of(presence: landeck_memory::Presence) -> LastPresence {
     match presence {
         landeck_memory::Presence::NotAttached => LastPresence::NotAttached,
-        landeck_memory::Presence::Attached => LastPresence::Attached,
+        landeck_memory::Presence::Attached | landeck_memory::Presence::Helping => {
+            LastPresence::Attached
+        }
         landeck_memory::Presence::Finalized => LastPresence::Finalized,
         landeck_memory::Presence::Aborted(_) => LastPresence::Aborted,
     }

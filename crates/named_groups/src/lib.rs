@@ -24,6 +24,7 @@
 //! | `server_client` | the mailbox where a client's replies arrive |
 //! | `server_handle` | the thread of a process that serves groups, and how it gets its orders |
 //! | `server` | the loop of that thread |
+//! | `orphans` | groups whose servers are gone, as the helper of a machine finds them |
 //! | `follower` | a client on another host, as the server feeds it |
 //! | `feed` | the words by which a server tells copies of the log |
 //! | `log_copy` | a process's copy of a log on another host, and its messages to the server |
@@ -42,6 +43,7 @@ mod membership;
 mod message;
 mod options;
 mod origin;
+mod orphans;
 mod participants;
 mod replica;
 mod requests;
@@ -61,6 +63,7 @@ pub use group_error::GroupError;
 pub use membership::{MembersView, ViewedMember};
 pub use message::{Outgoing, Sender, SharedValues};
 pub use options::{GroupOptions, ServedBy, WhenFull};
+pub use orphans::serve_orphans;
 pub use participants::{Participant, Participants};
 pub use replica::Replica;
 pub use server_client::Forwarded;

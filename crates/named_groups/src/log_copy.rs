@@ -238,10 +238,12 @@ impl Inbox {
         self.say(state, endpoint, RequestKind::Withdraw, request, [0, 0], Vec::new());
     }
 
-    /// Looks whether the server is gone.
-    pub(crate) fn look_at_server(&self, endpoint: &Endpoint<SharedMemory>) {
+    /// Looks whether the server is gone. Another process may have its slot by now.
+    pub(crate) fn look_at_server(&self, segment: &Segment, endpoint: &Endpoint<SharedMemory>) {
         let mut state = lock(&self.state);
-        if endpoint.is_gone(Peer(state.link.peer)).is_some() {
+        let FeedLink { process, peer, .. } = state.link;
+        let is_followed = segment.peer_record(peer).incarnation != process.incarnation.0;
+        if is_followed || endpoint.is_gone(Peer(peer)).is_some() {
             state.link.is_cut = true;
         }
     }

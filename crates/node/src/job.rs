@@ -10,7 +10,7 @@ use landeck_joining::attach::{self, Attachment};
 pub use landeck_joining::attach::{Restarted, WayBack};
 use landeck_joining::machines;
 use landeck_kernel::{Endpoint, Peer};
-use landeck_memory::{Counters, GateError, Presence, Segment, ThreadMode, fork};
+use landeck_memory::{Counters, GateError, Segment, ThreadMode, fork};
 use landeck_transports::lanes::lanes_max;
 use landeck_transports::{Lanes, SharedMemory};
 use landeck_wire::SegmentId;
@@ -23,7 +23,7 @@ use crate::settings::{self, tuning};
 use crate::world::World;
 use landeck_engine::context::WORLD_CONTEXT;
 use landeck_engine::{Fault, Progress, ProgressThread, Shared, first_world};
-use landeck_named_groups::ServerHandle;
+use landeck_named_groups::{AsGuest, ServerHandle};
 
 /// The membership of this process in its job. A process has at most one.
 ///
@@ -73,7 +73,7 @@ impl Job {
     pub fn join_with(options: Options) -> Result<Self> {
         let joined = || -> Result<Self> {
             GateError::refuse_children()?;
-            Self::with_attachment(attach::attach(settings)?, options)
+            Self::with_attachment(attach::attach(settings)?, options, Self::as_guest)
         };
         joined().map_err(|error| error.of_call("join", None))
     }
@@ -90,7 +90,7 @@ impl Job {
     /// # Errors
     /// [`ErrorKind::Attach`]: there is no such job, or it has as many guests as it can take.
     pub fn join_running(job: &str, options: Options) -> Result<Self> {
-        let joined = || Self::with_attachment(attach::running(job)?, options);
+        let joined = || Self::with_attachment(attach::running(job)?, options, Self::as_guest);
         joined().map_err(|error| error.of_call("join_running", None))
     }
 
@@ -115,7 +115,8 @@ impl Job {
     /// this host are in the job.
     pub fn join_machine(options: Options) -> Result<Self> {
         let machine = std::env::var(machines::VARIABLE).ok();
-        let joined = || Self::with_attachment(attach::machine(machine.as_deref())?, options);
+        let attached = || attach::machine(machine.as_deref());
+        let joined = || Self::with_attachment(attached()?, options, Self::as_guest);
         joined().map_err(|error| error.of_call("join_machine", None))
     }
 
@@ -124,7 +125,14 @@ impl Job {
         host: SegmentId,
         body: &mut dyn FnMut(&Arc<Shared>, &Arc<ServerHandle>),
     ) -> std::result::Result<(), String> {
-        let guest = Self::join_running(&host.to_string(), Options::default());
+        Self::in_guest(Self::join_running(&host.to_string(), Options::default()), body)
+    }
+
+    /// Calls `body` in a guest that has joined, which then leaves.
+    pub(crate) fn in_guest(
+        guest: Result<Self>,
+        body: &mut dyn FnMut(&Arc<Shared>, &Arc<ServerHandle>),
+    ) -> std::result::Result<(), String> {
         let guest = guest.map_err(|error| error.kind.to_string())?;
         body(&guest.shared, &guest.server_handle);
         // The effects of the body remain, even if the guest cannot leave in good order.
@@ -132,7 +140,12 @@ impl Job {
         Ok(())
     }
 
-    fn with_attachment(attachment: Attachment, options: Options) -> Result<Self> {
+    /// Takes part with an attachment. A thread of this process that serves groups joins by `as_guest`.
+    pub(crate) fn with_attachment(
+        attachment: Attachment,
+        options: Options,
+        as_guest: AsGuest,
+    ) -> Result<Self> {
         let (segment, slot) = (&attachment.segment, attachment.slot);
         let threads = match options.progress {
             Progress::Callers => options.threads,
@@ -145,8 +158,7 @@ impl Job {
         one_copy::begin(&shared)?;
         segment.keep_from_children();
         let thread = ProgressThread::of(&shared).map_err(ErrorKind::ProgressThread)?;
-        segment.set_presence(slot, Presence::Attached);
-        let server_handle = Arc::new(ServerHandle::new(Self::as_guest));
+        let server_handle = Arc::new(ServerHandle::new(as_guest));
         Ok(Self { shared, server_handle, progress: thread, attachment: Some(attachment) })
     }
 

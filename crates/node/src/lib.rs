@@ -18,6 +18,7 @@
 //! |---|---|
 //! | [`job`] | joining and leaving |
 //! | [`hosts`] | the hosts of a job, and processes that are started there |
+//! | [`load`] | the load of the hosts of a machine |
 //! | [`world`] | groups with fixed ranks: send, receive, probe |
 //! | [`collectives`] | collective operations: all members call them |
 //! | [`nonblocking`] | non-blocking collective operations |
@@ -52,10 +53,12 @@ pub mod duplication;
 pub mod error;
 pub mod group_service;
 pub mod groups;
+mod helper;
 mod host_memory;
 pub mod hosts;
 pub mod job;
 mod lease;
+pub mod load;
 pub mod loan;
 pub mod mailbox;
 pub mod message;
@@ -98,6 +101,7 @@ pub use landeck_memory::{Counters, NoMemory, Plain, ThreadMode};
 pub use landeck_objects::region::AccessError;
 pub use landeck_wire::Tag;
 pub use landeck_wire::way::OneCopy;
+pub use load::{HostLoad, HostPressure, LOAD_GROUP, LoadReport, LoadReportError};
 pub use loan::{Loan, Loaned};
 pub use mailbox::{Mailbox, outbox};
 pub use message::mailbox_address::MailboxAddress;

@@ -11,6 +11,8 @@ use crate::error::Result;
 use crate::job::Job;
 use crate::world::World;
 
+pub use crate::helper::Helper;
+
 pub use landeck_arithmetic as arithmetic;
 pub use landeck_board as board;
 pub use landeck_collectives as collectives;

@@ -61,8 +61,8 @@ pub enum WordContent {
         job: JobId,
         /// The process.
         process: ProcessId,
-        /// Whether it is a guest, and not one that the launcher has started.
-        is_guest: bool,
+        /// Its kind.
+        kind: LaterProcess,
     },
     /// A process that was away takes part again, as this next incarnation.
     ProcessReturned {
@@ -85,6 +85,25 @@ pub enum WordContent {
         /// The job.
         job: JobId,
     },
+}
+
+/// The kind of a process that its job did not begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LaterProcess {
+    /// The launcher has started it.
+    Started,
+    /// It has joined by itself.
+    Guest,
+    /// It is the helper of a host of the machine, or a thread of it, in the machine's own job: no user has started it.
+    Helper,
+}
+
+impl LaterProcess {
+    /// Whether it has joined by itself.
+    #[must_use]
+    pub const fn is_guest(self) -> bool {
+        !matches!(self, Self::Started)
+    }
 }
 
 impl WordContent {

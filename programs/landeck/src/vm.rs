@@ -104,6 +104,18 @@ enum VmAction {
         #[arg(long)]
         watch: bool,
     },
+    /// Watch how busy the hosts of a machine are, the busiest first.
+    ///
+    /// RUNNING: tasks that run or wait for a processor, over the last seconds; LOAD: the load average of a minute; CPU%, MEM%,
+    /// DISK%: the share of the last ten seconds in which some task waited for a processor, for memory or for a disk. Keys: up
+    /// and down move, q leaves. Without a terminal, a table is printed each second.
+    Top {
+        #[command(flatten)]
+        which: WhichMachine,
+        /// Print one table and exit
+        #[arg(long)]
+        once: bool,
+    },
     /// End a machine on all its hosts.
     Stop {
         #[command(flatten)]
@@ -137,9 +149,7 @@ pub(crate) enum VmError {
     Hosts(#[from] HostListError),
     #[error(transparent)]
     Launch(#[from] LaunchError),
-    #[error(
-        "vm status --watch cannot use this terminal: {0}; without a terminal it prints a table each second"
-    )]
+    #[error("this terminal cannot be used: {0}; with --once or into a pipe, tables are printed")]
     Terminal(std::io::Error),
     #[error(transparent)]
     Say(#[from] SayError),
@@ -158,6 +168,7 @@ impl VmArguments {
             VmAction::Start { hosts, name, all, reach } => start(&hosts, name, all, &reach),
             VmAction::Add { hosts, which, reach } => add(which.call()?, &hosts, &reach),
             VmAction::Status { which, json, watch } => show(which.call()?, json, watch),
+            VmAction::Top { which, once } => top(which.call()?, once),
             VmAction::Drain { host, reason, which } => {
                 let drain = MachineQuestion::Drain { host, reason };
                 done(which.call()?.ask_to(drain)?)
@@ -187,10 +198,21 @@ impl VmArguments {
 fn show(mut call: MachineCall, is_json: bool, watches: bool) -> Result<ExitCode, VmError> {
     match (watches, is_json) {
         (true, true) => watch::print(call, |status| format!("{}\n", status::value(status)))?,
-        (true, false) if std::io::stdout().is_terminal() => watch::show(call)?,
+        (true, false) if std::io::stdout().is_terminal() => watch::show(call, status::table)?,
         (true, false) => watch::print(call, |status| status::table(status) + "\n")?,
         (false, true) => say(&format!("{:#}\n", status::value(&call.status()?)))?,
         (false, false) => say(&status::table(&call.status()?))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows how busy the hosts of a machine are, once or until it ends.
+fn top(mut call: MachineCall, is_once: bool) -> Result<ExitCode, VmError> {
+    let text = status::busiest_first;
+    match is_once {
+        true => say(&text(&call.status()?))?,
+        false if std::io::stdout().is_terminal() => watch::show(call, text)?,
+        false => watch::print(call, |status| text(status) + "\n")?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -14,6 +14,7 @@ use landeck_launch::hosts_options::{PortRange, network};
 use landeck_launch::machine::MachineName;
 
 mod generate;
+mod helper;
 
 /// Connects the hosts of a job. `landeck run --host` starts this program by itself.
 #[derive(Debug, Parser)]
@@ -89,6 +90,13 @@ enum Action {
         #[command(flatten)]
         port: PortOptions,
     },
+    /// Help the own job of a machine on this host; a daemon starts this and writes the load of the host to standard input.
+    #[command(hide = true)]
+    Helper {
+        /// The identity of the job.
+        #[arg(long)]
+        job: String,
+    },
     /// Write the manual pages or the completions of this program.
     #[command(hide = true)]
     Generate {
@@ -127,6 +135,7 @@ fn main() -> ExitCode {
             let (ports, networks) = (port.port_range, port.network);
             DaemonRole::Join { address, token_file, name, ports, networks }
         }
+        (None, Some(Action::Helper { job })) => return helper::run(&job),
         (None, Some(Action::Generate { what, directory })) => {
             return match generate::write(Arguments::command(), what, &directory) {
                 Ok(()) => ExitCode::SUCCESS,

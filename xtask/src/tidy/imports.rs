@@ -121,7 +121,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     ("fronts/c_boundary", &[]),
     ("fronts/", &["node", "c_boundary"]),
-    ("programs/landeckd", &["daemon", "launch"]),
+    ("programs/landeckd", &["daemon", "launch", "node"]),
     ("programs/bench", &["node", "measure", "testing", "collectives", "host", "memory"]),
     (
         "programs/",

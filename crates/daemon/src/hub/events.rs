@@ -41,8 +41,8 @@ impl Hub {
                     LanesEvent::Ended { job, process, end } => {
                         self.tell(WordContent::ProcessEnded { job, process, end });
                     }
-                    LanesEvent::Came { job, process, is_guest } => {
-                        self.tell(WordContent::ProcessCame { job, process, is_guest });
+                    LanesEvent::Came { job, process, kind } => {
+                        self.tell(WordContent::ProcessCame { job, process, kind });
                     }
                     LanesEvent::Returned { job, process } => {
                         self.tell(WordContent::ProcessReturned { job, process });

@@ -349,7 +349,6 @@ impl WholeJob {
     /// The part of a host has another daemon.
     fn take_standing(&mut self, context: &mut Context<'_>, host: HostNumber) {
         let job = self.spec.job;
-        context.send(host, job, JobContent::Meet(self.processes_that_came()));
         let (orders, lost) = self.heard.stands(host);
         for order in orders {
             context.send(host, job, JobContent::Command(order));

@@ -5,11 +5,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use landeck_host::report::size;
-use landeck_memory::SlotState;
 use landeck_memory::process_names::process_in_words;
+use landeck_memory::{Presence, SlotState};
 use landeck_transports::lanes::silence::may_be_of_long_packets;
 use landeck_wire::handover::{Handover, LaneSilence, RELAY_LANE};
-use landeck_wire::word::ProcessEnd;
+use landeck_wire::word::{LaterProcess, ProcessEnd};
 use landeck_wire::{HostNumber, Incarnation, JobId, ProcessId, SegmentId, Slot};
 use rustix::event::epoll::EventFlags;
 use tracing::info;
@@ -317,9 +317,14 @@ impl Lanes {
     fn note_return(&mut self, tools: &mut LaneTools, job: JobId, process: ProcessId) {
         let Some(part) = tools.parts.get(job) else { return };
         let record = part.segment.slot_record(process.slot.0);
-        let (has_returned, is_guest) = (record.returns > 0, record.replaces.is_none());
+        let has_returned = record.returns > 0;
         if !has_returned && process.slot.0 >= part.segment.plan().processes {
-            self.events.push(LanesEvent::Came { job, process, is_guest });
+            let kind = match part.segment.presence(process.slot.0) {
+                Presence::Helping => LaterProcess::Helper,
+                _ if record.replaces.is_none() => LaterProcess::Guest,
+                _ => LaterProcess::Started,
+            };
+            self.events.push(LanesEvent::Came { job, process, kind });
         }
         let Some(before) = process.before().filter(|_| has_returned) else { return };
         if let Some(token) = self.tokens.get(&before).copied() {

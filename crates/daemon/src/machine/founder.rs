@@ -207,7 +207,7 @@ impl Founder {
         }
         self.book.remove_host(host);
         if let Some(own) = &mut self.own_job {
-            own.processes.remove(&host);
+            own.lose(host);
         }
         // A job ends with its launcher, and so with its launcher's host.
         self.jobs_over(context, host);
@@ -268,6 +268,17 @@ impl Founder {
         match self.own_job.as_mut().filter(|own| own.job == job) {
             Some(own) => drop(own.processes.insert(host, processes)),
             None => self.book.note_processes(job, host, processes),
+        }
+    }
+
+    /// Has each host that takes jobs start a helper in the machine's own job, once that has begun.
+    pub(crate) fn begin_helpers(&mut self, context: &mut Context<'_>) {
+        let Some(own) = &mut self.own_job else { return };
+        let up = self.hosts.iter().filter(|(_, note)| note.state == HostState::Up);
+        for (&host, _) in up {
+            if own.helped.insert(host) {
+                context.send_machine(host, MachineMessage::HelperWanted(own.job));
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod callers;
 mod founder;
+mod helper;
 pub(crate) mod keeper;
 mod listening;
 mod load;

@@ -2,7 +2,7 @@
 //! host join it, and what they name is known in the whole machine. It begins when it is first asked for, and stays until
 //! the machine or somebody ends it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::time::Duration;
 
@@ -19,8 +19,10 @@ use crate::random;
 pub(crate) struct OwnJob {
     pub(crate) job: JobId,
     pub(crate) began: Duration,
-    /// The processes on each host that has a part of it.
+    /// The processes on each host that has a part of it, without helpers.
     pub(crate) processes: BTreeMap<HostNumber, u32>,
+    /// The hosts that were told to start a helper.
+    pub(crate) helped: BTreeSet<HostNumber>,
     /// It, until its conductor has it.
     spec: Option<JobSpec>,
 }
@@ -34,7 +36,8 @@ impl OwnJob {
         let job = JobId(u64::from_ne_bytes(random::bytes()?));
         let settings = figures::settled(&[0; SETTINGS_WORDS], &[OwnFigures::here()]);
         let spec = JobSpec::of_guests(job, machine.to_string(), settings);
-        Ok(Self { job, began: now, processes: BTreeMap::new(), spec: Some(spec) })
+        let (processes, helped) = (BTreeMap::new(), BTreeSet::new());
+        Ok(Self { job, began: now, processes, helped, spec: Some(spec) })
     }
 
     /// Takes it, once.
@@ -45,6 +48,12 @@ impl OwnJob {
     /// Whether a process is in it.
     pub(crate) fn has_processes(&self) -> bool {
         self.processes.values().any(|processes| *processes > 0)
+    }
+
+    /// Forgets the processes of a host that is gone, and its helper.
+    pub(crate) fn lose(&mut self, host: HostNumber) {
+        self.processes.remove(&host);
+        self.helped.remove(&host);
     }
 
     /// The processes on a host.

@@ -8,7 +8,7 @@ use landeck_host::{detached, say};
 use landeck_launch::machine::{MachineAnswer, MachineName, MachineQuestion};
 use landeck_launch::spec::JobSpec;
 use landeck_protocols::door::PartAnswer;
-use landeck_protocols::hosts::numbers_before;
+use landeck_protocols::hosts::{LoadReport, numbers_before};
 use landeck_wire::word::{Word, WordContent};
 use landeck_wire::{HostNumber, JobId, SegmentId};
 use tracing::info;
@@ -19,6 +19,7 @@ use crate::facts::RELEASE;
 use crate::job_message::JobContent;
 use crate::machine::callers::{Callers, CallersEvent};
 use crate::machine::founder::Founder;
+use crate::machine::helper::Helper;
 use crate::machine::keeper;
 use crate::machine::load::LoadLooks;
 use crate::machine::logout;
@@ -38,6 +39,7 @@ pub(crate) struct Standing {
     place: Place,
     founder: Option<Founder>,
     load: LoadLooks,
+    helper: Helper,
     is_ready: bool,
     /// The founder has told this host to leave.
     leaves: bool,
@@ -69,6 +71,7 @@ impl Standing {
             founder: is_founder.then(|| Founder::new(place.machine.clone())),
             place,
             load: LoadLooks::default(),
+            helper: Helper::default(),
             is_ready: false,
             leaves: false,
             secret: None,
@@ -98,6 +101,9 @@ impl Standing {
         if self.founder.is_some() && !self.is_ready {
             self.host_up(context, context.own_host());
         }
+        if let Some(founder) = &mut self.founder {
+            founder.begin_helpers(context);
+        }
         self.tell_load(context);
         let mut starts = Vec::new();
         for event in self.callers.take_events() {
@@ -116,7 +122,7 @@ impl Standing {
         starts
     }
 
-    /// Tells the founder the load of this host, once a second.
+    /// Tells the founder and the helper the load of this host, once a second.
     fn tell_load(&mut self, context: &mut Context<'_>) {
         if !self.is_ready {
             return;
@@ -126,6 +132,9 @@ impl Standing {
                 Some(founder) => founder.note_load(context.own_host(), load),
                 None => context.send_machine(HostNumber::ARBITER, MachineMessage::Load(load)),
             }
+            let (number, host) = (context.own_host(), context.own_entry().name.clone());
+            let report = LoadReport { host, number, cores: context.cores(number), load };
+            self.helper.go_on(context.now(), &report);
         }
         context.wake_at(self.load.deadline());
     }
@@ -168,6 +177,9 @@ impl Standing {
             (MachineMessage::Load(load), Some(founder)) => founder.note_load(from, load),
             (MachineMessage::Links { host, found }, Some(_)) => {
                 context.known_links().add(host, &found);
+            }
+            (MachineMessage::HelperWanted(job), _) if from == HostNumber::ARBITER => {
+                self.helper.begin(context.now(), job);
             }
             (MachineMessage::Leave, None) if from == HostNumber::ARBITER => self.leaves = true,
             (MachineMessage::Ticket(secret), None) if from == HostNumber::ARBITER => {
@@ -221,6 +233,7 @@ impl Standing {
     pub(crate) fn word(&mut self, context: &mut Context<'_>, word: &Word) {
         if let WordContent::JobOver { job } = word.content {
             self.visitors.answer_all(job, &PartAnswer::Unknown);
+            self.helper.end(job);
         }
         match &mut self.founder {
             Some(founder) => founder.word(context, word),

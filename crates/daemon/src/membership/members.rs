@@ -132,8 +132,8 @@ impl Members {
             WordContent::ProcessEnded { process, end, .. } => {
                 arbiter.process_ended(from, incarnation, process, end)
             }
-            WordContent::ProcessCame { process, is_guest, .. } => {
-                arbiter.process_came(from, incarnation, process, is_guest)
+            WordContent::ProcessCame { process, kind, .. } => {
+                arbiter.process_came(from, incarnation, process, kind)
             }
             WordContent::ProcessReturned { process, .. } => {
                 arbiter.process_returned(from, incarnation, process)

@@ -48,6 +48,8 @@ pub enum Presence {
     Finalized,
     /// It ends, and the whole job with it, with this exit code.
     Aborted(u8),
+    /// It has joined as the helper of its machine on this host: no user has started it.
+    Helping,
 }
 
 /// The call in which a process waits.
@@ -125,6 +127,7 @@ impl Presence {
             Self::Attached => 1,
             Self::Finalized => 2,
             Self::Aborted(code) => 3 | (code as u32) << 8,
+            Self::Helping => 4,
         }
     }
 
@@ -134,6 +137,7 @@ impl Presence {
             1 => Self::Attached,
             2 => Self::Finalized,
             3 => Self::Aborted((bits >> 8) as u8),
+            4 => Self::Helping,
             _ => Self::NotAttached,
         }
     }

@@ -92,7 +92,7 @@ impl Segment {
         let needs = |process: u32| match self.presence(process) {
             // It will come, and is to find the first world's board as others have left it.
             Presence::NotAttached => vacant < plan.processes && self.rank_of(process).is_some(),
-            Presence::Attached => {
+            Presence::Attached | Presence::Helping => {
                 let seen = self.word(plan.own_page(process) + SEEN).load(Ordering::SeqCst);
                 let has_looked = seen.wrapping_sub(since) as i32 >= 0;
                 self.references(process, vacant) || self.references(vacant, process) && !has_looked

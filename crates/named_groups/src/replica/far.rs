@@ -12,7 +12,7 @@ use landeck_engine::{Engine, Shared, deadline_ns};
 use landeck_joining::job_names;
 use landeck_joining::objects::{Name, Object, ObjectError, ObjectKind};
 use landeck_memory::system::now_ns;
-use landeck_memory::{Operation, SharedArea, SlotState, WaitRecord, shared_area};
+use landeck_memory::{FarRecord, Operation, SharedArea, SlotState, WaitRecord, shared_area};
 use landeck_objects::group_log::{GroupLog, peers_of};
 use landeck_protocols::service::{Ask, EntryWord, Phase, State};
 use landeck_wire::{ProcessId, SegmentId};
@@ -33,6 +33,8 @@ const SERVER_TIME: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 /// How long a name may stay after its group has ended.
 const END_TIME: Duration = Duration::from_secs(2);
+/// The reason why a group is reached no more.
+const HOST_LOST: &str = "its processes have left, or the host is lost";
 const PAUSE: Duration = Duration::from_millis(5);
 /// How long a server has to answer a call that may wait for less.
 const ANSWER_WITHIN: Duration = Duration::from_secs(1);
@@ -208,7 +210,7 @@ impl Replica {
 
     fn follow_copied(&self, copy: &LogCopy, engine: &mut Engine) -> bool {
         engine.have_watched();
-        copy.inbox().look_at_server(&engine.endpoint);
+        copy.inbox().look_at_server(&self.shared.segment, &engine.endpoint);
         copy.report(&mut engine.endpoint, &self.log);
         !copy.inbox().link().is_cut || self.has_ended_here()
     }
@@ -256,6 +258,8 @@ impl Replica {
         let look = copy.next_look();
         let broadcasts = self.with(|local| Ok(local.state.broadcasts()))?;
         let mut engine = self.shared.engine.enter()?;
+        // The server may have the slot of one that has gone, which the endpoint has not seen yet.
+        engine.endpoint.refresh();
         copy.inbox().follow(&mut engine.endpoint, look, broadcasts, awaits_delivery);
         drop(engine);
         let looked = self.shared.wait_until(&self.home_record(copy), until, |engine| {
@@ -307,8 +311,7 @@ impl Replica {
     fn next_server(&self, copy: &LogCopy, name: &Name, before: FeedLink) -> Result<Option<Object>> {
         let home = before.process.segment;
         if is_gone(&self.shared, home) {
-            let why = "its processes have left, or the host is lost";
-            return Err(unreached(&self.shared, &self.name, before.process, why));
+            return Err(unreached(&self.shared, &self.name, before.process, HOST_LOST));
         }
         match job_names::find(&self.shared.segment, self.shared.process(), ObjectKind::Group, name)
         {
@@ -355,13 +358,16 @@ impl Replica {
 fn await_opening(shared: &Arc<Shared>, name: &Name, inbox: &Inbox) -> Result<()> {
     loop {
         let link = inbox.link();
-        inbox.follow(&mut shared.engine.enter()?.endpoint, 1, 0, false);
+        let mut engine = shared.engine.enter()?;
+        engine.endpoint.refresh();
+        inbox.follow(&mut engine.endpoint, 1, 0, false);
+        drop(engine);
         let peer = Some(link.peer);
         let record = WaitRecord { operation: Operation::Group, peer, ..WaitRecord::default() };
         let opened = shared.wait_until(&record, deadline_ns(Some(LOOK_AGAIN)), |engine| {
             engine.endpoint.refresh();
             engine.have_watched();
-            inbox.look_at_server(&engine.endpoint);
+            inbox.look_at_server(&shared.segment, &engine.endpoint);
             let is_cut = inbox.link().is_cut;
             inbox.opened().map(|_| true).or(is_cut.then_some(false))
         });
@@ -383,9 +389,14 @@ fn await_opening(shared: &Arc<Shared>, name: &Name, inbox: &Inbox) -> Result<()>
 fn find(shared: &Shared, name: &Name) -> Result<Object> {
     let (segment, kind) = (&shared.segment, ObjectKind::Group);
     let found = job_names::find(segment, shared.process(), kind, name)?;
-    match found.owner.segment.0 == segment.plan().host {
+    let home = found.owner.segment;
+    if home.0 == segment.plan().host {
         // It has ended, and the name goes.
-        true => Err(ObjectError::Unknown { kind, name: name.as_str().to_owned() }.into()),
+        return Err(ObjectError::Unknown { kind, name: name.as_str().to_owned() }.into());
+    }
+    match is_lost(shared, home) {
+        // The name stays until the host is known to be gone.
+        true => Err(unreached(shared, name.as_str(), found.owner, HOST_LOST)),
         false => Ok(found),
     }
 }
@@ -407,13 +418,28 @@ fn host_name(shared: &Shared, process: ProcessId) -> String {
     job_names::host_name(&shared.segment, process).unwrap_or_else(|| "this host".to_owned())
 }
 
-/// Whether no process of a host is there that the job began with, or, on a host that was added, no process at all.
+/// Whether no process of a host is there that the job began with, or, on a host that was added, no process at all. In the own
+/// job of a machine each host has a helper, which is started again: there the host itself is gone.
 fn is_gone(shared: &Shared, host: SegmentId) -> bool {
-    let records = (0..shared.segment.plan().far).map(|far| shared.segment.far_record(far));
-    let its: Vec<_> = records.filter(|it| it.process.host == host.0).collect();
+    if shared.segment.plan().ranks == 0 {
+        return is_lost(shared, host);
+    }
+    let its: Vec<_> = records_of(shared, host).collect();
     let is_added = its.iter().all(|record| record.rank.is_none());
     let mut counted = its.iter().filter(|record| is_added || record.rank.is_some());
     counted.all(|record| record.state == SlotState::Free || record.state.is_gone())
+}
+
+/// Whether a host is lost or has left.
+fn is_lost(shared: &Shared, host: SegmentId) -> bool {
+    let is_gone = |number| shared.segment.host_state(number).1;
+    records_of(shared, host).any(|record| record.is_host_lost || is_gone(record.host_number))
+}
+
+/// The records of a host's processes.
+fn records_of(shared: &Shared, host: SegmentId) -> impl Iterator<Item = FarRecord> {
+    let records = (0..shared.segment.plan().far).map(|far| shared.segment.far_record(far));
+    records.filter(move |record| record.process.host == host.0)
 }
 
 /// Makes progress for a moment.

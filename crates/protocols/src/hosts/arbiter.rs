@@ -12,7 +12,7 @@
 use core::net::SocketAddr;
 use std::collections::{BTreeMap, VecDeque};
 
-use landeck_wire::word::{HostEntry, ProcessEnd, Word, WordContent};
+use landeck_wire::word::{HostEntry, LaterProcess, ProcessEnd, Word, WordContent};
 use landeck_wire::{HostIncarnation, HostNumber, JobId, ProcessId, SegmentId};
 use serde::{Deserialize, Serialize};
 
@@ -330,18 +330,18 @@ impl Arbiter {
         host: HostNumber,
         incarnation: HostIncarnation,
         process: ProcessId,
-        is_guest: bool,
+        kind: LaterProcess,
     ) -> Vec<ArbiterOutput> {
         if !self.is_living(host, incarnation) {
             return vec![ArbiterOutput::Exclude { to: host, incarnation }];
         }
         match self.job_of(process, (host, incarnation)) {
             Some(job) if !self.ended.contains_key(&process) => {
-                let came = (job, Some(is_guest));
+                let came = (job, Some(kind.is_guest()));
                 if self.came.insert(process, came) == Some(came) {
                     return Vec::new();
                 }
-                self.give(WordContent::ProcessCame { job, process, is_guest })
+                self.give(WordContent::ProcessCame { job, process, kind })
             }
             _ => Vec::new(),
         }
@@ -635,18 +635,19 @@ mod tests {
         arbiter.add_part(JOB, SegmentId(1), host, incarnation);
         let process =
             ProcessId { segment: SegmentId(1), slot: Slot(9), incarnation: Incarnation(1) };
-        let foreign = arbiter.process_came(HostNumber(0), HostIncarnation(10), process, false);
+        let kind = LaterProcess::Started;
+        let foreign = arbiter.process_came(HostNumber(0), HostIncarnation(10), process, kind);
         assert!(foreign.is_empty(), "it is none of that host: {foreign:?}");
-        let came = arbiter.process_came(host, incarnation, process, false);
-        let word = WordContent::ProcessCame { job: JOB, process, is_guest: false };
+        let came = arbiter.process_came(host, incarnation, process, kind);
+        let word = WordContent::ProcessCame { job: JOB, process, kind };
         let is_it = |output: &ArbiterOutput| matches!(output, ArbiterOutput::Send { word: it, .. } if it.content == word);
         assert!(came.iter().any(is_it), "{came:?}");
-        let again = arbiter.process_came(host, incarnation, process, false);
+        let again = arbiter.process_came(host, incarnation, process, kind);
         assert!(again.is_empty(), "its daemon has started again: {again:?}");
         assert_eq!(arbiter.snapshot().came, [(process, JOB, Some(false))]);
         arbiter.process_ended(host, incarnation, process, ProcessEnd::Left);
         assert!(arbiter.snapshot().came.is_empty());
-        assert!(arbiter.process_came(host, incarnation, process, false).is_empty(), "it has ended");
+        assert!(arbiter.process_came(host, incarnation, process, kind).is_empty(), "it has ended");
     }
 
     fn entry(host: u16, incarnation: u64) -> HostEntry {

@@ -256,7 +256,8 @@ impl WordFollower {
                 };
                 Some(far(FarSubject::Process(process), state))
             }
-            WordContent::ProcessCame { job, process, is_guest } => {
+            WordContent::ProcessCame { job, process, kind } => {
+                let is_guest = kind.is_guest();
                 self.came.insert(process, (job, Some(is_guest)));
                 Some(far(FarSubject::Process(process), FarState::Came { is_guest }))
             }
@@ -297,6 +298,8 @@ fn far(subject: FarSubject, state: FarState) -> FollowerOutput {
 
 #[cfg(test)]
 mod tests {
+    use landeck_wire::word::LaterProcess;
+
     use super::*;
     use landeck_wire::{Incarnation, SegmentId, Slot};
 
@@ -357,8 +360,11 @@ mod tests {
             slot: Slot(slot),
             incarnation: Incarnation(1),
         };
-        let came =
-            |job, slot| WordContent::ProcessCame { job, process: process(slot), is_guest: true };
+        let came = |job, slot| WordContent::ProcessCame {
+            job,
+            process: process(slot),
+            kind: LaterProcess::Guest,
+        };
         let back = ProcessId { incarnation: Incarnation(2), ..process(2) };
         let words = [
             WordContent::HostJoined(entry(5)),

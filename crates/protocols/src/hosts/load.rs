@@ -82,9 +82,9 @@ impl HostLoad {
 }
 
 /// A number with a decimal point, in hundredths.
-fn hundredths(word: &str) -> Option<u32> {
+pub(super) fn hundredths(word: &str) -> Option<u32> {
     let value: f64 = word.parse().ok()?;
-    value.is_finite().then_some((value * 100.0).round() as u32)
+    (value.is_finite() && value >= 0.0).then_some((value * 100.0).round() as u32)
 }
 
 /// The value of a line of `/proc/meminfo`.

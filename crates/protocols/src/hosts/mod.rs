@@ -17,6 +17,7 @@
 //! | [`growth`] | hosts that are added to a job while it runs |
 //! | [`runs`] | which numbers a daemon gives that has started again |
 //! | [`load`] | how busy a host is |
+//! | [`load_report`] | that as a line of text, for all programs of a machine |
 //! | [`names`] | the arbiter's table of names: one owner for each name of a job |
 
 pub mod arbiter;
@@ -27,6 +28,7 @@ pub mod follower;
 pub mod growth;
 pub mod lease;
 pub mod load;
+pub mod load_report;
 pub mod measuring;
 pub mod names;
 pub mod runs;
@@ -41,6 +43,7 @@ pub use follower::{FarChange, FarState, FarSubject, FollowerOutput, HostRecord, 
 pub use growth::{Growth, GrowthOutput, NewHost, Prospect};
 pub use lease::{HostEnd, Lease, LeaseOutput};
 pub use load::{HostLoad, HostPressure};
+pub use load_report::{LoadReport, LoadReportError};
 pub use measuring::{LinkProbe, LinkSight, Measuring, MeasuringTurn, ProbeStep};
 pub use names::NameTable;
 pub use runs::{numbers_before, run_of};

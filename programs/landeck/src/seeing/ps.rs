@@ -6,7 +6,7 @@ use landeck_diagnosis::picture::{Doing, Member};
 use landeck_diagnosis::{Onlooker, Picture};
 use landeck_host::report::duration;
 use landeck_host::say::say;
-use landeck_memory::{JobState, SlotState};
+use landeck_memory::{JobState, Presence, SlotState};
 use serde_json::json;
 use std::process::ExitCode;
 
@@ -49,8 +49,15 @@ impl PsArguments {
     }
 }
 
+/// A picture without the helpers of a machine, which are nobody's processes.
+fn taken(onlooker: &mut Onlooker) -> Picture {
+    let mut picture = onlooker.take();
+    picture.members.retain(|member| member.presence != Presence::Helping);
+    picture
+}
+
 fn listed(mut onlooker: Onlooker, most: usize) -> String {
-    let picture = onlooker.take();
+    let picture = taken(&mut onlooker);
     let job = onlooker.facts();
     let agent = match (job.segment, job.agent_pid) {
         (None, _) => "not on this host".to_owned(),
@@ -134,7 +141,7 @@ fn computed(member: &Member) -> String {
 }
 
 fn as_json(mut onlooker: Onlooker) -> serde_json::Value {
-    let picture = onlooker.take();
+    let picture = taken(&mut onlooker);
     let job = onlooker.facts();
     let spans = picture.names.span_hosts();
     let members = picture.members.iter().map(|member| {

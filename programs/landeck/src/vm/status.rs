@@ -27,21 +27,8 @@ const HEADINGS: [&str; 12] = [
 
 /// The state of a machine as text.
 pub(super) fn table(status: &MachineStatus) -> String {
-    let mut text = format!("{}: {}, release {}\n", status.name, size(status), status.release);
-    let rows: Vec<[String; HEADINGS.len()]> =
-        status.hosts.iter().map(|host| cells(status, host)).collect();
-    let longest = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> =
-        (0..HEADINGS.len()).map(|at| longest(at).max(HEADINGS[at].len())).collect();
-    let line = |cells: &[String], why: &str| {
-        let padded = cells.iter().zip(&widths).map(|(cell, width)| format!("  {cell:<width$}"));
-        let whole = padded.collect::<String>() + "  " + why;
-        whole.trim_end().to_owned() + "\n"
-    };
-    text += &line(&HEADINGS.map(str::to_owned), "");
-    for (row, host) in rows.iter().zip(&status.hosts) {
-        text += &line(row, &host.why);
-    }
+    let hosts: Vec<&HostStatus> = status.hosts.iter().collect();
+    let mut text = table_of(status, &hosts);
     for link in &status.links {
         let [one, other] = ends(status, link);
         let _ = writeln!(text, "  link {one} - {other}: {}", figures(link));
@@ -51,6 +38,36 @@ pub(super) fn table(status: &MachineStatus) -> String {
         let age = duration(Duration::from_millis(job.age_ms));
         let hosts = hosts.collect::<Vec<_>>().join(",");
         let _ = writeln!(text, "  job {} on {hosts}, for {age}", job.name);
+    }
+    text
+}
+
+/// The hosts of a machine as text, those with the most busy tasks for each core first.
+pub(super) fn busiest_first(status: &MachineStatus) -> String {
+    let mut hosts: Vec<&HostStatus> = status.hosts.iter().collect();
+    hosts.sort_by_key(|host| {
+        let running = host.load.map(|load| load.running_hundredths / u32::from(host.cores.max(1)));
+        std::cmp::Reverse(running)
+    });
+    table_of(status, &hosts)
+}
+
+/// These hosts of a machine as text.
+fn table_of(status: &MachineStatus, hosts: &[&HostStatus]) -> String {
+    let mut text = format!("{}: {}, release {}\n", status.name, size(status), status.release);
+    let rows: Vec<[String; HEADINGS.len()]> =
+        hosts.iter().map(|host| cells(status, host)).collect();
+    let longest = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> =
+        (0..HEADINGS.len()).map(|at| longest(at).max(HEADINGS[at].len())).collect();
+    let line = |cells: &[String], why: &str| {
+        let padded = cells.iter().zip(&widths).map(|(cell, width)| format!("  {cell:<width$}"));
+        let whole = padded.collect::<String>() + "  " + why;
+        whole.trim_end().to_owned() + "\n"
+    };
+    text += &line(&HEADINGS.map(str::to_owned), "");
+    for (row, host) in rows.iter().zip(hosts) {
+        text += &line(row, &host.why);
     }
     text
 }
@@ -232,6 +249,19 @@ lab: 1 host, 4 processors, release 0.1.0
   job heat on adalovelace:3,bob:3, for 3.0 s
 ";
         assert_eq!(table(&machine()), expected);
+    }
+
+    #[test]
+    fn the_busiest_hosts_come_first_and_those_without_a_load_last() {
+        let mut machine = machine();
+        let load = machine.hosts[0].load.unwrap();
+        let busier = HostLoad { running_hundredths: load.running_hundredths + 4, ..load };
+        let carol = HostStatus { name: "carol".to_owned(), ..machine.hosts[0].clone() };
+        machine.hosts.push(HostStatus { load: Some(busier), ..carol });
+        let text = busiest_first(&machine);
+        let first_words = text.lines().map(|line| line.split_whitespace().next().unwrap());
+        let wanted = ["lab:", "HOST", "carol", "adalovelace", "bob"];
+        assert_eq!(first_words.collect::<Vec<_>>(), wanted);
     }
 
     #[test]

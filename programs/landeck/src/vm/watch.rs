@@ -1,4 +1,5 @@
-//! `landeck vm status --watch`: the state of a machine, again each second, until it ends or its user has seen enough.
+//! `landeck vm top` and `vm status --watch`: the state of a machine, again each second, until it ends or its user has seen
+//! enough.
 
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
@@ -9,7 +10,7 @@ use landeck_launch::machine_call::MachineCall;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind};
 use ratatui::widgets::Paragraph;
 
-use super::{VmError, status};
+use super::VmError;
 use crate::seeing::top::is_leaving;
 
 /// The time between two looks.
@@ -40,9 +41,12 @@ pub(super) fn print(
 ///
 /// # Errors
 /// The machine does not answer; the terminal cannot be used.
-pub(super) fn show(mut call: MachineCall) -> Result<(), VmError> {
+pub(super) fn show(
+    mut call: MachineCall,
+    text: impl Fn(&MachineStatus) -> String,
+) -> Result<(), VmError> {
     let mut terminal = ratatui::try_init().map_err(VmError::Terminal)?;
-    let has_ended = show_on(&mut terminal, &mut call);
+    let has_ended = show_on(&mut terminal, &mut call, &text);
     ratatui::restore();
     if has_ended? {
         tell_end(&call);
@@ -54,10 +58,11 @@ pub(super) fn show(mut call: MachineCall) -> Result<(), VmError> {
 fn show_on(
     terminal: &mut ratatui::DefaultTerminal,
     call: &mut MachineCall,
+    text: &impl Fn(&MachineStatus) -> String,
 ) -> Result<bool, VmError> {
     let mut first_line = 0;
     while let Some(status) = look(call)? {
-        let text = status::table(&status);
+        let text = text(&status);
         let last_line = u16::try_from(text.lines().count()).unwrap_or(u16::MAX).saturating_sub(1);
         let until = Instant::now() + INTERVAL;
         loop {

@@ -9,6 +9,7 @@ mod capture;
 mod environment;
 mod growing;
 mod links;
+mod load;
 mod losses;
 mod machine_life;
 mod machines;

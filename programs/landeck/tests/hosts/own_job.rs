@@ -5,12 +5,12 @@ use landeck::{Executable, GroupOptions, Job, Options, Sum};
 use super::machines::lab;
 use super::*;
 
-const LONG: Duration = Duration::from_secs(60);
+pub(super) const LONG: Duration = Duration::from_secs(60);
 /// The variable that says what the process of a test does in the job.
 const ROLE: &str = "TEST_ROLE";
 
 /// The test of this program as a process that somebody starts on a host, with this role.
-fn shell(cluster: &Cluster, host: usize, test: &str, role: &str) -> Command {
+pub(super) fn shell(cluster: &Cluster, host: usize, test: &str, role: &str) -> Command {
     let mut command = cluster.hosts.command(host, std::env::current_exe().unwrap());
     command.args([test, "--exact", "--nocapture", "--test-threads=1"]);
     command.env(ROLE, role).stdin(Stdio::null());
@@ -18,7 +18,7 @@ fn shell(cluster: &Cluster, host: usize, test: &str, role: &str) -> Command {
 }
 
 /// The role of this process, if a test has started it.
-fn role() -> Option<String> {
+pub(super) fn role() -> Option<String> {
     std::env::var(ROLE).ok()
 }
 
@@ -146,6 +146,14 @@ fn endure(role: &str) {
     }
 }
 
+/// Whether a host has joined twice, and its daemon listens: the founder knows of it a moment before.
+fn is_back(cluster: &Cluster, host: usize, name: &str) -> bool {
+    let asked = run(&mut cluster.landeck_on(host, &["vm", "status", "--json"]));
+    let Ok(status) = serde_json::from_str::<serde_json::Value>(&asked.out) else { return false };
+    let mut hosts = status["hosts"].as_array().unwrap().iter();
+    hosts.any(|host| host["name"] == name && host["why"].as_str().unwrap().contains("time 2"))
+}
+
 #[test]
 fn the_own_job_survives_its_processes_and_hosts_and_ends_when_somebody_wants() {
     const TEST: &str =
@@ -198,11 +206,7 @@ fn the_own_job_survives_its_processes_and_hosts_and_ends_when_somebody_wants() {
     sees(&one, 2, 3);
     sees(&second, 2, 1);
     drop(three.end());
-    wait_until("n3 is back", || {
-        let status = cluster.status_on(0);
-        let mut hosts = status["hosts"].as_array().unwrap().iter();
-        hosts.any(|host| host["name"] == "n3" && host["why"].as_str().unwrap().contains("time 2"))
-    });
+    wait_until("n3 is back", || is_back(&cluster, 2, "n3"));
     let third = begun(2, "third");
     sees(&third, 3, 1);
     assert_eq!(job_of(2), first_job);

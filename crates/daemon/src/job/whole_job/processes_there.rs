@@ -1,9 +1,9 @@
 //! The processes on hosts that were added to a job: guests, and those that were started there. The founder shows them, and
 //! lets no host go where there are some.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use landeck_wire::word::WordContent;
+use landeck_wire::word::{LaterProcess, WordContent};
 use landeck_wire::{HostNumber, ProcessId, SegmentId};
 
 use super::WholeJob;
@@ -13,8 +13,7 @@ use crate::machine_message::MachineMessage;
 /// The processes on hosts that were added.
 #[derive(Debug, Default)]
 pub(super) struct ProcessesThere {
-    /// Each with whether it is a guest.
-    present: BTreeMap<SegmentId, BTreeMap<ProcessId, bool>>,
+    present: BTreeMap<SegmentId, BTreeSet<ProcessId>>,
     /// Their numbers, as the founder knows them.
     told: BTreeMap<HostNumber, u32>,
 }
@@ -24,23 +23,17 @@ impl WholeJob {
     pub(crate) fn word(&mut self, content: &WordContent) {
         let present = &mut self.processes_there.present;
         match *content {
-            WordContent::ProcessCame { process, is_guest, .. } => {
-                present.entry(process.segment).or_default().insert(process, is_guest);
-            }
-            WordContent::ProcessReturned { process, .. } => {
-                present.entry(process.segment).or_default().insert(process, false);
+            // Those of the machine itself are nobody's.
+            WordContent::ProcessCame { kind: LaterProcess::Helper, .. } => {}
+            WordContent::ProcessCame { process, .. }
+            | WordContent::ProcessReturned { process, .. } => {
+                present.entry(process.segment).or_default().insert(process);
             }
             WordContent::ProcessEnded { process, .. } => {
                 present.entry(process.segment).or_default().remove(&process);
             }
             _ => {}
         }
-    }
-
-    /// The processes with which the job did not begin, and those that have returned, each with whether it is a guest.
-    pub(super) fn processes_that_came(&self) -> Vec<(ProcessId, bool)> {
-        let present = self.processes_there.present.values().flatten();
-        present.map(|(process, is_guest)| (*process, *is_guest)).collect()
     }
 
     /// Tells the founder how many processes of the job are on each host that was added, where that has changed.
@@ -52,7 +45,7 @@ impl WholeJob {
         for &host in self.awaited.iter().filter(|host| self.growth.is_added(**host)) {
             let Some(place) = self.spec.place_of(host) else { continue };
             let segment = self.spec.hosts[place].segment;
-            let there = self.processes_there.present.get(&segment).map_or(0, BTreeMap::len);
+            let there = self.processes_there.present.get(&segment).map_or(0, BTreeSet::len);
             let started = self.growth.processes_on(host);
             let processes = started.max(u32::try_from(there).unwrap_or(u32::MAX));
             let told = self.processes_there.told.entry(host).or_default();

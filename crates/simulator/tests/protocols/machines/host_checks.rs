@@ -408,8 +408,8 @@ fn consequence(word: &Word) -> FollowerOutput {
         WordContent::ProcessEnded { process, end: ProcessEnd::Away, .. } => {
             far(FarSubject::Process(process), FarState::Away)
         }
-        WordContent::ProcessCame { process, is_guest, .. } => {
-            far(FarSubject::Process(process), FarState::Came { is_guest })
+        WordContent::ProcessCame { process, kind, .. } => {
+            far(FarSubject::Process(process), FarState::Came { is_guest: kind.is_guest() })
         }
         WordContent::ProcessReturned { process, .. } => {
             far(FarSubject::Process(process), FarState::Back)

@@ -9,7 +9,7 @@ use landeck_protocols::hosts::{
     HostTiming, Lease, LeaseOutput, NumberBlock, NumbersError, Snapshot, WordFollower, run_of,
 };
 use landeck_wire::heartbeat::Heartbeat;
-use landeck_wire::word::{HostEntry, ProcessEnd, Word};
+use landeck_wire::word::{HostEntry, LaterProcess, ProcessEnd, Word};
 use landeck_wire::{HostIncarnation, HostNumber, JobId, ProcessId, SegmentId};
 
 use super::clock::HostClock;
@@ -684,7 +684,7 @@ impl World {
                 self.arbiter.process_ended(host, incarnation, process, end)
             }
             Up::Came(incarnation, process) => {
-                self.arbiter.process_came(host, incarnation, process, true)
+                self.arbiter.process_came(host, incarnation, process, LaterProcess::Guest)
             }
             Up::Returned(incarnation, process) => {
                 self.arbiter.process_returned(host, incarnation, process)
