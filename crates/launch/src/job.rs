@@ -580,7 +580,11 @@ impl<'a> Job<'a> {
             }
             PartEvent::Places(places) => self.take_places(place, places),
             PartEvent::Said(text) => self.output.say(&text),
-            PartEvent::Stands => self.take_resumed(place),
+            PartEvent::Stands => {
+                if let Some(record) = &self.record {
+                    record.say_resumed(place, &mut self.output);
+                }
+            }
             PartEvent::Over => self.end_host(place),
         }
     }
@@ -629,14 +633,6 @@ impl<'a> Job<'a> {
         // It inherits the blocked signals, which belong to the launcher's loop.
         builder.spawn(work).map_err(system("start a thread"))?;
         Ok(())
-    }
-
-    /// The part of a host has another daemon. What the last one had read, and not passed on, is lost.
-    fn take_resumed(&mut self, place: usize) {
-        let host = self.record.as_ref().map_or("", |record| record.host(place));
-        let text =
-            "has started again. The processes there go on; lines of their output may be missing.";
-        self.output.say(&format!("landeckd on {host} {text}"));
     }
 
     /// The place of a host in the list: the last one, as a host that was lost may have been added again.

@@ -270,6 +270,14 @@ impl<'a> Record<'a> {
         self.cut_off.get_or_insert(why);
     }
 
+    /// Says that the part of a host has another daemon. Output that the last one has read, and not passed on, is lost.
+    pub(crate) fn say_resumed(&self, place: usize, output: &mut JobOutput) {
+        let host = self.host(place);
+        let text =
+            "has started again. The processes there go on; lines of their output may be missing";
+        output.say(&format!("landeckd on {host} {text}."));
+    }
+
     /// Takes note that a host is lost. The job ends with it, or its processes are lost and the others go on.
     pub(crate) fn take_lost_host(&mut self, host: usize, why: &str, output: &mut JobOutput) {
         let name = self.host(host).to_owned();
