@@ -60,6 +60,8 @@ pub(crate) enum MachineMessage {
         /// Their number.
         processes: u32,
     },
+    /// The sender has no return ticket: one that was under way is lost with its daemon, which has started again.
+    TicketWanted,
     /// The secret of the receiver's next return ticket.
     Ticket([u8; 16]),
     /// The load of the sender's host.

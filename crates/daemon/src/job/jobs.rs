@@ -457,6 +457,9 @@ impl JobHandler for Jobs {
         if context.run() > 0 {
             let conducts = MachineMessage::Conducts(self.conducted.keys().copied().collect());
             context.send_machine(HostNumber::ARBITER, conducts);
+            if let Some(standing) = &self.standing {
+                standing.resume(context);
+            }
         }
         for (from, message) in std::mem::take(&mut self.early) {
             self.message(context, from, message);

@@ -152,7 +152,7 @@ impl Founder {
     }
 
     /// Gives a host its next return ticket. The founder's own needs none.
-    fn give_ticket(&self, context: &mut Context<'_>, host: HostNumber) {
+    pub(crate) fn give_ticket(&self, context: &mut Context<'_>, host: HostNumber) {
         if host == context.own_host() {
             return;
         }
@@ -220,7 +220,10 @@ impl Founder {
             let times = note.restarts.map_or(0, |(times, _)| times) + 1;
             note.restarts = Some((times, now));
         }
-        self.give_ticket(context, host);
+        if let Some(own) = &mut self.own_job {
+            // Its helper has ended with it.
+            own.helped.remove(&host);
+        }
         if self.leaving.contains(&host) {
             context.send_machine(host, MachineMessage::Leave);
         }

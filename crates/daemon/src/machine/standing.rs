@@ -79,9 +79,18 @@ impl Standing {
         })
     }
 
-    /// Notes that this daemon has come back, so nobody waits for it to be ready.
+    /// Notes that this daemon has come back, or has started again, so nobody waits for it to be ready.
     pub(crate) fn returned(self) -> Self {
-        Self { is_ready: true, may_return: true, ..self }
+        let ticket = ReturnTicket::read(&self.place.machine).ok();
+        let secret = ticket.map(|ticket| ticket.secret);
+        Self { is_ready: true, may_return: secret.is_some(), secret, ..self }
+    }
+
+    /// Asks the founder for what was on its way to the run of this daemon before.
+    pub(crate) fn resume(&self, context: &mut Context<'_>) {
+        if self.secret.is_none() {
+            context.send_machine(HostNumber::ARBITER, MachineMessage::TicketWanted);
+        }
     }
 
     /// Goes on with a descriptor that is ready.
@@ -171,6 +180,7 @@ impl Standing {
             (MachineMessage::Processes { job, host, processes }, Some(founder)) => {
                 founder.note_processes(job, host, processes);
             }
+            (MachineMessage::TicketWanted, Some(founder)) => founder.give_ticket(context, from),
             (MachineMessage::Conducts(jobs), Some(founder)) => {
                 founder.conducts(context, from, &jobs);
             }
