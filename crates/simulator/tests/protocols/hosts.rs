@@ -58,6 +58,8 @@ fn killed_daemons_that_are_there_again_in_time_are_not_lost() {
     let setting = |seed| HostsSetting {
         process_ends: Duration::from_secs(3),
         loss_permille: 0,
+        delay_max: Duration::from_millis(100),
+        kill_pause: Duration::from_millis(500),
         ..with(seed, faults)
     };
     let reports = by_seed(15, |seed| hosts::run(&setting(seed)));

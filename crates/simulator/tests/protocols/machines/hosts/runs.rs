@@ -42,6 +42,10 @@ impl World {
         let is_in_time = local + pause < end;
         let pause = pause.min(end.saturating_sub(local));
         self.trunks[node].down.reset();
+        // What it has sent may come, or may be lost with it.
+        if self.draw.permille(500) {
+            self.trunks[node].up.reset();
+        }
         self.note_trouble(node);
         self.plan(self.now + pause, Event::StartAgain { node, incarnation, is_in_time });
     }
