@@ -801,6 +801,13 @@ mod tests {
         low.dialled(a, b, 97, Duration::ZERO);
         assert_eq!(low.has(a, b, B, 65), [], "it has had that one");
         assert_eq!(low.open_lane(a, b), Some(97));
+        // Another daemon that has started again may not know the lane.
+        let mut low = daemon(B, HostReach::Both);
+        low.has(a, b, B, 65);
+        let ask = DialMessage { from: b, to: a, content: DialContent::Ask { after: 1 } };
+        let outputs = low.heard(B, ask);
+        assert_eq!(outputs[0], DialOutput::Close { own: a, far: b, lane: 65 });
+        assert_eq!(dialled(&outputs), [(97, 0)]);
     }
 
     #[test]
