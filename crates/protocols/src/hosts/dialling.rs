@@ -7,14 +7,14 @@
 //! A dial that fails goes on with the next address. After the last one the other side has its turn, and when that has
 //! failed too, the pair is unreachable until a process wants the lane again.
 //!
-//! Numbers of lanes grow. The lower process takes odd ones, the higher even ones, so that two sides that both dial,
+//! Numbers of lanes grow. The last digit of a number says whether the lower or the higher process's side has dialled, so that two sides that both dial,
 //! because their host tables differ, never use one number. Then the lower side's dial wins. A lane with a number that is
 //! not above all that were accepted is refused. The daemon that accepts a lane closes the older one of the pair.
 //!
 //! A daemon that starts again knows no lane until its processes say which ones they have ([`Dialling::has`]). So the two
 //! sides may know different numbers. Each side *doubts* the lanes that it knew before: a request or a connection with a
 //! lower number says that the other side has forgotten the doubted lane, which is given up for one with a higher number.
-//! Each run of a daemon has numbers of its own, since connections of the run before may still arrive.
+//! A number also names the run of the daemon that dials, since connections of the run before may still arrive.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -25,10 +25,10 @@ mod messages;
 
 pub use messages::{DialContent, DialMessage, DialOutput};
 
-/// The numbers of the lanes of a pair in one run of a daemon have so many bits.
-const LANES_OF_RUN_BITS: u32 = 20;
-/// The runs that have numbers of their own.
-const RUNS_MAX: u32 = (1 << (u32::BITS - LANES_OF_RUN_BITS)) - 2;
+/// The digit of a lane's number that says that the lower process's side has dialled.
+const LOW: u32 = 1;
+/// The digits that name the run of the daemon that has dialled. A connection is no older than a few runs.
+const RUN: u32 = 0b1_1110;
 
 /// The directions in which connections between this host and another one can be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +46,8 @@ pub enum HostReach {
 pub struct Dialling {
     /// The time within which a connected lane must be confirmed.
     limit: Duration,
-    /// The numbers of this run's lanes are above this one.
-    base: u32,
+    /// The digits of this run of the daemon in the numbers of lanes.
+    run: u32,
     hosts: BTreeMap<HostNumber, Route>,
     pairs: BTreeMap<(ProcessId, ProcessId), Ends>,
     ended: BTreeMap<JobId, BTreeSet<ProcessId>>,
@@ -58,8 +58,8 @@ pub struct Dialling {
 struct Route {
     reach: HostReach,
     addresses: usize,
-    /// The present run of the host's daemon numbers its lanes above this one.
-    base: u32,
+    /// The digits of the present run of the host's daemon.
+    run: u32,
 }
 
 /// A pair of processes.
@@ -78,8 +78,8 @@ struct Ends {
     tried: u32,
     /// The highest number of a lane that was accepted, or that the other side has given up.
     seen: u32,
-    /// The numbers that this side uses are above this one.
-    base: u32,
+    /// The digits of this run of the daemon.
+    run: u32,
     /// The other side may not know the lanes up to this one: its daemon has started again since, or this one has.
     doubted: u32,
 }
@@ -118,15 +118,15 @@ impl Dialling {
     /// Creates the lanes of a host whose daemon has had so many runs before, none of which this one knows.
     #[must_use]
     pub fn of_run(limit: Duration, run: u32) -> Self {
-        let base = base_of(run);
+        let run = digits_of(run);
         let (hosts, pairs, ended) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Self { limit, base, hosts, pairs, ended, is_held: false }
+        Self { limit, run, hosts, pairs, ended, is_held: false }
     }
 
     /// Adds a host, or says anew how it is reached and how many addresses it has.
     pub fn set_host(&mut self, host: HostNumber, reach: HostReach, addresses: usize) {
-        let base = self.hosts.get(&host).map_or(0, |route| route.base);
-        self.hosts.insert(host, Route { reach, addresses, base });
+        let run = self.hosts.get(&host).map_or(0, |route| route.run);
+        self.hosts.insert(host, Route { reach, addresses, run });
     }
 
     /// A process of this host wants a lane to a process of another one.
@@ -173,7 +173,7 @@ impl Dialling {
     /// tell it.
     pub fn restarted(&mut self, host: HostNumber, run: u32) {
         if let Some(route) = self.hosts.get_mut(&host) {
-            route.base = base_of(run);
+            route.run = digits_of(run);
         }
         for ends in self.pairs.values_mut().filter(|ends| ends.host == host) {
             ends.doubted = ends.highest();
@@ -233,7 +233,7 @@ impl Dialling {
         let refuse = DialOutput::Refuse { own, far, lane };
         let Some(mut ends) = self.ends(own, far, host) else { return vec![refuse] };
         let mut outputs = Vec::new();
-        let is_late = self.hosts.get(&host).is_some_and(|route| lane <= route.base);
+        let is_late = self.hosts.get(&host).is_some_and(|route| lane & RUN != route.run);
         let is_dialling = matches!(ends.phase, Phase::Dialling { .. } | Phase::Offered { .. });
         if is_late {
             outputs.push(refuse); // an earlier run has dialled it
@@ -426,7 +426,7 @@ impl Dialling {
             is_owed: false,
             tried: 0,
             seen: 0,
-            base: self.base,
+            run: self.run,
             doubted: 0,
         };
         (!is_over).then(|| self.pairs.get(&(own, far)).copied().unwrap_or(new))
@@ -506,9 +506,9 @@ impl Dialling {
     }
 }
 
-/// The number above which a run of a daemon numbers its lanes.
-fn base_of(run: u32) -> u32 {
-    run.min(RUNS_MAX) << LANES_OF_RUN_BITS
+/// The digits of a run in the numbers of its lanes.
+const fn digits_of(run: u32) -> u32 {
+    run << 1 & RUN
 }
 
 impl Ends {
@@ -547,10 +547,11 @@ impl Ends {
         self.tried.max(self.seen)
     }
 
-    /// The next number of this side: the lower process takes odd ones.
+    /// The next number of this side: its last digits name the side and the run.
     fn next_lane(&self) -> u32 {
-        let next = self.highest().max(self.base) + 1;
-        next + u32::from((next % 2 == 1) != self.is_low())
+        let digits = self.run | u32::from(self.is_low());
+        let next = self.highest() & !(RUN | LOW) | digits;
+        if next > self.highest() { next } else { next + (RUN | LOW) + 1 }
     }
 
     fn send(&self, content: DialContent) -> DialOutput {
@@ -654,17 +655,17 @@ mod tests {
         let (a, b) = (process(A), process(B));
         let (mut low, mut high) = (daemon(B, HostReach::Both), daemon(A, HostReach::Both));
         assert_eq!(dialled(&low.want(a, b, B)), [(1, 0)]);
-        assert_eq!(dialled(&low.dial_failed(a, b, 1)), [(3, 1)]);
+        assert_eq!(dialled(&low.dial_failed(a, b, 1)), [(33, 1)]);
         assert_eq!(low.dial_failed(a, b, 1), [], "an old one");
-        let turn = messages(&low.dial_failed(a, b, 3));
-        assert_eq!(turn[0].content, DialContent::Turn { after: 3 });
-        assert_eq!(dialled(&high.heard(A, turn[0])), [(4, 0)]);
-        assert_eq!(dialled(&high.dial_failed(b, a, 4)), [(6, 1)]);
-        let end = high.dial_failed(b, a, 6);
+        let turn = messages(&low.dial_failed(a, b, 33));
+        assert_eq!(turn[0].content, DialContent::Turn { after: 33 });
+        assert_eq!(dialled(&high.heard(A, turn[0])), [(64, 0)]);
+        assert_eq!(dialled(&high.dial_failed(b, a, 64)), [(96, 1)]);
+        let end = high.dial_failed(b, a, 96);
         assert_eq!(messages(&end)[0].content, DialContent::Unreachable);
         assert_eq!(end.len(), 1, "no process of its own wanted it");
         assert_eq!(low.heard(B, messages(&end)[0]), [DialOutput::Unreachable { own: a, far: b }]);
-        assert_eq!(dialled(&low.want(a, b, B)), [(5, 0)], "wanted again");
+        assert_eq!(dialled(&low.want(a, b, B)), [(65, 0)], "wanted again");
     }
 
     #[test]
@@ -673,12 +674,12 @@ mod tests {
         let mut low = daemon(B, HostReach::FromThere);
         assert_eq!(messages(&low.want(a, b, B)).len(), 1);
         let mut high = daemon(A, HostReach::FromHere);
-        assert_eq!(dialled(&high.want(b, a, A)), [(2, 0)]);
-        high.dialled(b, a, 2, Duration::ZERO);
+        assert_eq!(dialled(&high.want(b, a, A)), [(32, 0)]);
+        high.dialled(b, a, 32, Duration::ZERO);
         assert_eq!(high.next_look(), Some(Duration::from_secs(5)));
         let late = high.look(Duration::from_secs(5));
-        assert_eq!(late[0], DialOutput::Cancel { own: b, far: a, lane: 2 });
-        assert_eq!(dialled(&late), [(4, 1)]);
+        assert_eq!(late[0], DialOutput::Cancel { own: b, far: a, lane: 32 });
+        assert_eq!(dialled(&late), [(64, 1)]);
     }
 
     #[test]
@@ -687,9 +688,9 @@ mod tests {
         let (mut low, mut high) = (daemon(B, HostReach::FromHere), daemon(A, HostReach::FromHere));
         low.want(a, b, B);
         high.want(b, a, A);
-        assert_eq!(low.arrived(a, b, B, 2), [DialOutput::Refuse { own: a, far: b, lane: 2 }]);
+        assert_eq!(low.arrived(a, b, B, 32), [DialOutput::Refuse { own: a, far: b, lane: 32 }]);
         let outputs = high.arrived(b, a, A, 1);
-        assert_eq!(outputs[0], DialOutput::Cancel { own: b, far: a, lane: 2 });
+        assert_eq!(outputs[0], DialOutput::Cancel { own: b, far: a, lane: 32 });
         assert_eq!(high.open_lane(b, a), Some(1));
         low.heard(B, messages(&outputs)[0]);
         assert_eq!(
@@ -712,10 +713,10 @@ mod tests {
         );
         let asked = messages(&high.hold(false));
         assert_eq!(asked[0].content, DialContent::Ask { after: 0 });
-        assert_eq!(dialled(&low.heard(B, asked[0])), [(3, 0)]);
-        assert_eq!(low.hold(true), [DialOutput::Cancel { own: a, far: b, lane: 3 }]);
+        assert_eq!(dialled(&low.heard(B, asked[0])), [(33, 0)]);
+        assert_eq!(low.hold(true), [DialOutput::Cancel { own: a, far: b, lane: 33 }]);
         assert_eq!(low.want(a, b, B), []);
-        assert_eq!(dialled(&low.hold(false)), [(5, 0)]);
+        assert_eq!(dialled(&low.hold(false)), [(65, 0)]);
     }
 
     #[test]
@@ -731,7 +732,7 @@ mod tests {
         assert_eq!(asked[0].content, DialContent::Ask { after: 1 });
         let outputs = low.heard(B, asked[0]);
         assert_eq!(outputs[0], DialOutput::Close { own: a, far: b, lane: 1 });
-        assert_eq!(dialled(&outputs), [(3, 0)]);
+        assert_eq!(dialled(&outputs), [(33, 0)]);
         assert_eq!(low.heard(B, asked[0]), [], "a lane above is coming");
         let late = messages(&high.trunk_renewed(A));
         assert_eq!(late[0].content, DialContent::Ask { after: 1 });
@@ -746,8 +747,8 @@ mod tests {
         let turn = DialMessage { from: a, to: b, content: DialContent::Turn { after: 1 } };
         let outputs = high.heard(A, turn);
         assert_eq!(outputs[0], DialOutput::Close { own: b, far: a, lane: 1 });
-        assert_eq!(dialled(&high.dial_failed(b, a, 2)), [(4, 1)]);
-        let end = high.dial_failed(b, a, 4);
+        assert_eq!(dialled(&high.dial_failed(b, a, 32)), [(64, 1)]);
+        let end = high.dial_failed(b, a, 64);
         assert_eq!(end[1], DialOutput::Unreachable { own: b, far: a });
     }
 
@@ -755,8 +756,8 @@ mod tests {
     fn connected(number: u32) -> [Dialling; 2] {
         let (a, b) = (process(A), process(B));
         let (mut low, mut high) = (daemon(B, HostReach::Both), daemon(A, HostReach::Both));
-        for lane in (1..=number).step_by(2) {
-            low.broken(a, b, lane.saturating_sub(2));
+        for lane in (1..=number).step_by(32) {
+            low.broken(a, b, lane.saturating_sub(32));
             assert_eq!(dialled(&low.want(a, b, B)), [(lane, 0)]);
             low.dialled(a, b, lane, Duration::ZERO);
             low.heard(B, messages(&high.arrived(b, a, A, lane))[0]);
@@ -768,62 +769,65 @@ mod tests {
     #[test]
     fn each_run_has_numbers_of_its_own() {
         let (a, b) = (process(A), process(B));
-        for (run, lane) in [(0, 1), (1, (1 << 20) + 1), (9_999, 0xffe0_0001)] {
+        for (run, lane) in [(0, 1), (1, 3), (15, 31), (16, 1)] {
             let mut low = Dialling::of_run(Duration::from_secs(5), run);
             low.set_host(B, HostReach::Both, 2);
             assert_eq!(dialled(&low.want(a, b, B)), [(lane, 0)]);
-            assert_eq!(dialled(&low.dial_failed(a, b, lane)), [(lane + 2, 1)]);
+            assert_eq!(dialled(&low.dial_failed(a, b, lane)), [(lane + 32, 1)]);
             let mut high = daemon(A, HostReach::Both);
             high.restarted(A, run);
             high.set_host(A, HostReach::Both, 1);
-            let late = lane.saturating_sub(3);
-            assert_eq!(
-                high.arrived(b, a, A, late)[0],
-                DialOutput::Refuse { own: b, far: a, lane: late }
-            );
-            assert_eq!(
-                high.arrived(b, a, A, lane)[0],
-                DialOutput::HandOver { own: b, far: a, lane }
-            );
+            let late = lane ^ 2;
+            let refused = DialOutput::Refuse { own: b, far: a, lane: late };
+            assert_eq!(high.arrived(b, a, A, late), [refused], "of another run");
+            let opened = DialOutput::HandOver { own: b, far: a, lane };
+            assert_eq!(high.arrived(b, a, A, lane)[0], opened);
         }
     }
 
     #[test]
     fn a_lane_that_a_process_has_is_known_to_a_new_run() {
         let (a, b) = (process(A), process(B));
-        let [_, mut high] = connected(5);
+        let [_, mut high] = connected(65);
         let mut low = daemon(B, HostReach::Both);
         high.restarted(A, 0);
-        assert_eq!(low.has(a, b, B, 5), []);
-        assert_eq!(low.has(a, b, B, 3), [], "an older one");
-        assert_eq!((low.open_lane(a, b), low.lanes_besides(a, a)), (Some(5), 1));
-        low.broken(a, b, 5);
-        assert_eq!(dialled(&low.want(a, b, B)), [(7, 0)]);
-        assert_eq!(high.arrived(b, a, A, 7)[1], DialOutput::HandOver { own: b, far: a, lane: 7 });
-        low.heard(B, DialMessage { from: b, to: a, content: DialContent::Accepted { lane: 7 } });
-        low.dialled(a, b, 7, Duration::ZERO);
-        assert_eq!(low.has(a, b, B, 5), [], "it has had that one");
-        assert_eq!(low.open_lane(a, b), Some(7));
+        assert_eq!(low.has(a, b, B, 65), []);
+        assert_eq!(low.has(a, b, B, 33), [], "an older one");
+        assert_eq!((low.open_lane(a, b), low.lanes_besides(a, a)), (Some(65), 1));
+        low.broken(a, b, 65);
+        assert_eq!(dialled(&low.want(a, b, B)), [(97, 0)]);
+        assert_eq!(high.arrived(b, a, A, 97)[1], DialOutput::HandOver { own: b, far: a, lane: 97 });
+        low.heard(B, DialMessage { from: b, to: a, content: DialContent::Accepted { lane: 97 } });
+        low.dialled(a, b, 97, Duration::ZERO);
+        assert_eq!(low.has(a, b, B, 65), [], "it has had that one");
+        assert_eq!(low.open_lane(a, b), Some(97));
+        // Another daemon that has started again may not know the lane.
+        let mut low = daemon(B, HostReach::Both);
+        low.has(a, b, B, 65);
+        let ask = DialMessage { from: b, to: a, content: DialContent::Ask { after: 1 } };
+        let outputs = low.heard(B, ask);
+        assert_eq!(outputs[0], DialOutput::Close { own: a, far: b, lane: 65 });
+        assert_eq!(dialled(&outputs), [(97, 0)]);
     }
 
     #[test]
     fn a_lane_that_a_new_run_does_not_know_is_given_up_when_another_is_asked_for() {
         let (a, b) = (process(A), process(B));
-        let [mut low, _] = connected(5);
+        let [mut low, _] = connected(65);
         let mut high = daemon(A, HostReach::Both);
         low.restarted(B, 0);
         let asked = messages(&high.want(b, a, A));
         assert_eq!(asked[0].content, DialContent::Ask { after: 0 });
         let outputs = low.heard(B, asked[0]);
-        assert_eq!(outputs[0], DialOutput::Close { own: a, far: b, lane: 5 });
-        assert_eq!(dialled(&outputs), [(7, 0)]);
+        assert_eq!(outputs[0], DialOutput::Close { own: a, far: b, lane: 65 });
+        assert_eq!(dialled(&outputs), [(97, 0)]);
         assert_eq!(low.heard(B, asked[0]), [], "a lane above is coming");
     }
 
     #[test]
     fn a_new_run_that_dials_with_a_number_that_was_used_is_told_so() {
         let (a, b) = (process(A), process(B));
-        let [_, mut high] = connected(5);
+        let [_, mut high] = connected(65);
         let mut low = daemon(B, HostReach::Both);
         assert_eq!(dialled(&low.want(a, b, B)), [(1, 0)]);
         assert_eq!(
@@ -834,20 +838,20 @@ mod tests {
         high.restarted(A, 0);
         let outputs = high.arrived(b, a, A, 1);
         assert_eq!(outputs[0], DialOutput::Refuse { own: b, far: a, lane: 1 });
-        assert_eq!(outputs[1], DialOutput::Close { own: b, far: a, lane: 5 });
+        assert_eq!(outputs[1], DialOutput::Close { own: b, far: a, lane: 65 });
         let asked = messages(&outputs);
-        assert_eq!(asked[0].content, DialContent::Ask { after: 5 });
-        assert_eq!(dialled(&low.heard(B, asked[0])), [(7, 0)]);
-        assert_eq!(high.arrived(b, a, A, 3).len(), 1, "it was asked already");
+        assert_eq!(asked[0].content, DialContent::Ask { after: 65 });
+        assert_eq!(dialled(&low.heard(B, asked[0])), [(97, 0)]);
+        assert_eq!(high.arrived(b, a, A, 33).len(), 1, "it was asked already");
         // The new run may have given the other side its turn before it heard that.
         let mut low = daemon(B, HostReach::Both);
         low.want(a, b, B);
         low.dial_failed(a, b, 1);
-        let turn = messages(&low.dial_failed(a, b, 3));
-        assert_eq!(turn[0].content, DialContent::Turn { after: 3 });
+        let turn = messages(&low.dial_failed(a, b, 33));
+        assert_eq!(turn[0].content, DialContent::Turn { after: 33 });
         assert_eq!(high.heard(A, turn[0]), []);
-        assert_eq!(dialled(&low.heard(B, asked[0])), [(7, 0)]);
-        assert_eq!(high.arrived(b, a, A, 7)[0], DialOutput::HandOver { own: b, far: a, lane: 7 });
+        assert_eq!(dialled(&low.heard(B, asked[0])), [(97, 0)]);
+        assert_eq!(high.arrived(b, a, A, 97)[0], DialOutput::HandOver { own: b, far: a, lane: 97 });
     }
 
     #[test]
@@ -856,14 +860,14 @@ mod tests {
         let mut low = daemon(B, HostReach::Both);
         let ask = DialMessage { from: b, to: a, content: DialContent::Ask { after: 0 } };
         assert_eq!(dialled(&low.heard(B, ask)), [(1, 0)]);
-        let outputs = low.has(a, b, B, 5);
+        let outputs = low.has(a, b, B, 65);
         assert_eq!(outputs[0], DialOutput::Cancel { own: a, far: b, lane: 1 });
-        assert_eq!(dialled(&outputs), [(7, 0)]);
+        assert_eq!(dialled(&outputs), [(97, 0)]);
         let mut high = daemon(A, HostReach::Both);
         high.hold(true);
-        high.arrived(b, a, A, 2);
-        assert_eq!(high.has(b, a, A, 5), []);
-        assert_eq!(high.open_lane(b, a), Some(5));
+        high.arrived(b, a, A, 1);
+        assert_eq!(high.has(b, a, A, 65), []);
+        assert_eq!(high.open_lane(b, a), Some(65));
     }
 
     #[test]
@@ -883,6 +887,6 @@ mod tests {
         let mut low = daemon(B, HostReach::Both);
         assert_eq!(low.host_lost(B), []);
         assert_eq!(low.want(a, b, B), []);
-        assert_eq!(low.arrived(a, b, B, 2), [DialOutput::Refuse { own: a, far: b, lane: 2 }]);
+        assert_eq!(low.arrived(a, b, B, 32), [DialOutput::Refuse { own: a, far: b, lane: 32 }]);
     }
 }

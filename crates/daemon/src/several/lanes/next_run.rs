@@ -150,7 +150,7 @@ fn a_process_that_has_lanes_which_cannot_be_is_sent_away() {
     process.say(&Handover::Broken { far: 0, incarnation: 1, lane: 4, errno: 104 });
     process.say(&Handover::Want { far: 0 });
     let lane = process.further_lane();
-    assert!((5..=6).contains(&lane.0), "{}", lane.0);
+    assert!(lane.0 > 4, "{}", lane.0);
 }
 
 #[test]

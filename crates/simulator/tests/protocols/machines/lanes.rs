@@ -124,6 +124,7 @@ struct World {
     reach: [HostReach; 2],
     /// The runs of each daemon before this one.
     runs: [u32; 2],
+    restarts: u32,
     /// The processes that have not said hello to this run of their daemon.
     unknown: BTreeSet<ProcessId>,
     /// The side whose processes compute, and do not see that a lane has ended.
@@ -159,16 +160,18 @@ pub(crate) fn run(seed: u64) -> Result<LanesReport, ProtocolFailure> {
         Ok(()) => Ok(LanesReport {
             connections: world.connections.len(),
             ends: world.ends,
-            restarts: world.runs[0] + world.runs[1],
+            restarts: world.restarts,
             hash: world.log.hash(),
         }),
     }
 }
 
-/// A run of a daemon at its begin.
-fn daemon(side: usize, reach: HostReach, run: u32) -> Dialling {
-    let mut daemon = Dialling::of_run(LIMIT, run);
-    daemon.set_host(HostNumber(1 - side as u16), reach, ADDRESSES);
+/// A run of a daemon at its begin. It hears which run of the other one there is.
+fn daemon(side: usize, reach: HostReach, runs: [u32; 2]) -> Dialling {
+    let mut daemon = Dialling::of_run(LIMIT, runs[side]);
+    let other = HostNumber(1 - side as u16);
+    daemon.set_host(other, reach, ADDRESSES);
+    daemon.restarted(other, runs[1 - side]);
     daemon
 }
 
@@ -197,7 +200,9 @@ impl World {
             HostReach::FromThere => HostReach::FromHere,
         };
         let reach = [here, there];
-        let daemons = [0, 1].map(|side| daemon(side, reach[side], 0));
+        // One may have had more runs than the other, so its numbers are higher.
+        let runs = [0, 1].map(|_| draw.below(4) as u32);
+        let daemons = [0, 1].map(|side| daemon(side, reach[side], runs));
         let computes = draw.permille(300).then(|| draw.below(2) as usize);
         let mut world = Self {
             seed,
@@ -212,7 +217,8 @@ impl World {
             last_message: [Duration::ZERO; 2],
             is_held: [false; 2],
             reach,
-            runs: [0; 2],
+            runs,
+            restarts: 0,
             unknown: BTreeSet::new(),
             computes,
             wanted: BTreeSet::new(),
@@ -404,6 +410,11 @@ impl World {
     /// processes and those that nobody has accepted.
     fn restart(&mut self, side: usize) -> Check {
         self.runs[side] += 1;
+        self.restarts += 1;
+        if self.draw.permille(200) {
+            let wait = self.delay();
+            self.plan(wait, Event::Restart(1 - side));
+        }
         let run = self.runs[side];
         for connection in 0..self.connections.len() {
             let it = &self.connections[connection];
@@ -412,7 +423,7 @@ impl World {
                 self.close(connection, side);
             }
         }
-        self.daemons[side] = daemon(side, self.reach[side], run);
+        self.daemons[side] = daemon(side, self.reach[side], self.runs);
         for &process in &self.known[side] {
             self.daemons[side].process_ended(JobId(1), process);
         }
@@ -560,7 +571,8 @@ impl World {
         self.plan(wait, Event::Dialled { connection });
         // A connection is lost on its way now and then, and nobody says so.
         if !self.draw.permille(if self.is_healed { 0 } else { 100 }) {
-            let later = self.delay();
+            let longest = self.draw.pick(&[1, 20, 200, 2_000]);
+            let later = self.draw.time(Duration::ZERO, Duration::from_millis(longest));
             self.plan(wait + later, Event::Arrived { connection });
         }
         Ok(())
@@ -629,7 +641,7 @@ impl World {
         let last = self.last_lane.insert((own, far), lane).unwrap_or(0);
         ensure(lane > last, "numbers of lanes grow", || format!("{}, after lane {last}", text()))?;
         // A new run of the daemon may not know of the lane that the process closes for this one.
-        if self.runs[side] > 0
+        if self.restarts > 0
             && let Some(before) = self.of_pair(side, own, far, End::Process)
         {
             self.close(before, side);
