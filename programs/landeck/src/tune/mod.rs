@@ -46,7 +46,7 @@ use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 /// The time limit of a job, in seconds.
-const JOB_S: &str = "60";
+const JOB_S: &str = "180";
 
 /// A failed measurement.
 #[derive(Debug, thiserror::Error)]

@@ -38,12 +38,20 @@ fn a_long_cut_ends_the_job() {
     let running = cluster.start_four(&[], "exec sleep 60");
     let cut = Instant::now();
     cluster.hosts.cut(1).unwrap();
-    running.end().assert(137, &["Host n2 is lost: it has not answered for 3"]);
+    let silent = silence_of_n2(&running.end());
+    assert!((3.0..30.0).contains(&silent), "{silent} s");
     let after = cut.elapsed();
     assert!(Duration::from_secs(3) < after && after < Duration::from_secs(50), "{after:?}");
     cluster.assert_nothing_left_on(0);
     // landeck-rsh needs no cable: its end is the end of the daemon there.
     cluster.assert_nothing_left_on(1);
+}
+
+/// The time for which n2 has not answered, in seconds, as the launcher says it.
+fn silence_of_n2(ended: &Ended) -> f64 {
+    let said = &ended.assert(137, &["Host n2 is lost: it has not answered for "]).err;
+    let time = said.split("it has not answered for ").nth(1).unwrap();
+    time.split(' ').next().unwrap().parse().unwrap()
 }
 
 #[test]
@@ -52,7 +60,8 @@ fn a_short_limit_is_kept() {
     let running = cluster.start_four(&["--host-timeout", "0.5"], "exec sleep 60");
     let cut = Instant::now();
     cluster.hosts.cut(1).unwrap();
-    running.end().assert(137, &["Host n2 is lost: it has not answered for 0."]);
+    let silent = silence_of_n2(&running.end());
+    assert!((0.5..5.0).contains(&silent), "{silent} s");
     assert!(cut.elapsed() < Duration::from_secs(50), "{:?}", cut.elapsed());
     cluster.assert_nothing_left();
 }
