@@ -149,7 +149,9 @@ pub(crate) enum VmError {
     Hosts(#[from] HostListError),
     #[error(transparent)]
     Launch(#[from] LaunchError),
-    #[error("this terminal cannot be used: {0}; with --once or into a pipe, tables are printed")]
+    #[error(
+        "this terminal cannot be used: {0}; into a pipe or a file, a table is printed each second"
+    )]
     Terminal(std::io::Error),
     #[error(transparent)]
     Say(#[from] SayError),
