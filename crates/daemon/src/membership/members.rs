@@ -311,6 +311,11 @@ impl Members {
                 }
                 ArbiterOutput::Welcome { to, snapshot } => {
                     events.push(MembersEvent::Send(to, DaemonMessage::Welcome(snapshot)));
+                    let runs = self.arbiter.iter().flat_map(Arbiter::later_runs);
+                    let others = runs.filter(|(host, _)| *host != to);
+                    events.extend(others.map(|(host, run)| {
+                        MembersEvent::Send(to, DaemonMessage::Restarted { host, run })
+                    }));
                 }
                 ArbiterOutput::Exclude { to, incarnation } => {
                     events.push(MembersEvent::Send(to, DaemonMessage::Excluded { incarnation }));
@@ -455,6 +460,11 @@ mod tests {
         assert_eq!(next.words().snapshot(), arbiter.words().snapshot());
         arbiter.applied(host, incarnation, 1, 5);
         assert_eq!(arbiter.renewed(host), []);
+        // A host that comes later knows which run it deals with.
+        let events = arbiter.admit(entry(2)).unwrap();
+        let told = messages(&events, 2);
+        assert!(told.contains(&DaemonMessage::Restarted { host, run: 1 }), "{told:?}");
+        assert!(messages(&events, 1).iter().all(|it| matches!(it, DaemonMessage::Word(_))));
     }
 
     #[test]

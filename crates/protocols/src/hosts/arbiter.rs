@@ -465,6 +465,12 @@ impl Arbiter {
         }
     }
 
+    /// The living hosts whose daemons have started again, with the runs of these. A host that is welcomed has to know them.
+    pub fn later_runs(&self) -> impl Iterator<Item = (HostNumber, u32)> {
+        let living = self.hosts.iter().filter(|(_, it)| it.standing == HostStanding::Living);
+        living.map(|(host, it)| (*host, it.run)).filter(|(_, run)| *run > 0)
+    }
+
     /// Sends a host everything that it has not applied: its trunk is new, or it asks for what it misses.
     pub fn trunk_renewed(
         &mut self,

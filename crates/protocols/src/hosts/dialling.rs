@@ -48,6 +48,8 @@ pub struct Dialling {
     limit: Duration,
     /// The digits of this run of the daemon in the numbers of lanes.
     run: u32,
+    /// The digits of the present runs of the other hosts' daemons, but the first ones.
+    runs: BTreeMap<HostNumber, u32>,
     hosts: BTreeMap<HostNumber, Route>,
     pairs: BTreeMap<(ProcessId, ProcessId), Ends>,
     ended: BTreeMap<JobId, BTreeSet<ProcessId>>,
@@ -58,8 +60,6 @@ pub struct Dialling {
 struct Route {
     reach: HostReach,
     addresses: usize,
-    /// The digits of the present run of the host's daemon.
-    run: u32,
 }
 
 /// A pair of processes.
@@ -119,14 +119,14 @@ impl Dialling {
     #[must_use]
     pub fn of_run(limit: Duration, run: u32) -> Self {
         let run = digits_of(run);
-        let (hosts, pairs, ended) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Self { limit, run, hosts, pairs, ended, is_held: false }
+        let (runs, hosts) = (BTreeMap::new(), BTreeMap::new());
+        let (pairs, ended) = (BTreeMap::new(), BTreeMap::new());
+        Self { limit, run, runs, hosts, pairs, ended, is_held: false }
     }
 
     /// Adds a host, or says anew how it is reached and how many addresses it has.
     pub fn set_host(&mut self, host: HostNumber, reach: HostReach, addresses: usize) {
-        let run = self.hosts.get(&host).map_or(0, |route| route.run);
-        self.hosts.insert(host, Route { reach, addresses, run });
+        self.hosts.insert(host, Route { reach, addresses });
     }
 
     /// A process of this host wants a lane to a process of another one.
@@ -170,11 +170,9 @@ impl Dialling {
     }
 
     /// The daemon of a host has started again, and has had so many runs before. It knows no lane but those that its processes
-    /// tell it.
+    /// tell it. The host may be added later.
     pub fn restarted(&mut self, host: HostNumber, run: u32) {
-        if let Some(route) = self.hosts.get_mut(&host) {
-            route.run = digits_of(run);
-        }
+        self.runs.insert(host, digits_of(run));
         for ends in self.pairs.values_mut().filter(|ends| ends.host == host) {
             ends.doubted = ends.highest();
         }
@@ -233,7 +231,7 @@ impl Dialling {
         let refuse = DialOutput::Refuse { own, far, lane };
         let Some(mut ends) = self.ends(own, far, host) else { return vec![refuse] };
         let mut outputs = Vec::new();
-        let is_late = self.hosts.get(&host).is_some_and(|route| lane & RUN != route.run);
+        let is_late = lane & RUN != self.runs.get(&host).copied().unwrap_or(0);
         let is_dialling = matches!(ends.phase, Phase::Dialling { .. } | Phase::Offered { .. });
         if is_late {
             outputs.push(refuse); // an earlier run has dialled it
@@ -385,6 +383,7 @@ impl Dialling {
     /// A host is lost. Its lanes stay until they are read to their ends; nothing new is opened.
     pub fn host_lost(&mut self, host: HostNumber) -> Vec<DialOutput> {
         self.hosts.remove(&host);
+        self.runs.remove(&host);
         self.forget(|ends| ends.host == host)
     }
 
@@ -774,7 +773,7 @@ mod tests {
             low.set_host(B, HostReach::Both, 2);
             assert_eq!(dialled(&low.want(a, b, B)), [(lane, 0)]);
             assert_eq!(dialled(&low.dial_failed(a, b, lane)), [(lane + 32, 1)]);
-            let mut high = daemon(A, HostReach::Both);
+            let mut high = Dialling::new(Duration::from_secs(5));
             high.restarted(A, run);
             high.set_host(A, HostReach::Both, 1);
             let late = lane ^ 2;

@@ -5,6 +5,7 @@
 //! length: 1800 is half an hour.
 
 use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt;
 
 use landeck_testing::Random;
 use rustix::net::{
@@ -286,6 +287,8 @@ impl Going {
                 assert!(names.iter().any(|name| ended.err.contains(name)), "{line}: {ended:?}");
             }
             (Some(_), None) => assert!(ended.err.starts_with("landeck: "), "{line}: {ended:?}"),
+            // `landeck end` ends a launcher that waits for its booking.
+            (None, Some(_)) if ended.status.signal() == Some(15) => {}
             (None, _) => panic!("{line} was killed: {ended:?}"),
         }
     }
@@ -433,7 +436,8 @@ fn a_stopped_founder_ends_nothing_before_the_lease_and_all_other_hosts_then() {
     let said = "The job was ended: the founding host n1 is not reached: it did not answer for 1";
     there.end().assert(137, &[said]);
     let after = stopped.elapsed();
-    assert!(Duration::from_secs(9) < after && after < Duration::from_secs(50), "{after:?}");
+    // The lease counts from the heartbeat that was answered last, which may be one of the founder's sleep.
+    assert!(Duration::from_secs(5) < after && after < Duration::from_secs(50), "{after:?}");
     wait_until("n3 has ended its part", || cluster.named(2, "sleep").is_empty());
     let here_too = cluster.processes(0);
     let is_its = |process: &Process| process.line.starts_with("sleep 299");

@@ -522,48 +522,6 @@ fn a_host_that_was_lost_comes_back_by_itself() {
 }
 
 #[test]
-fn a_killed_daemon_is_started_again_and_its_processes_go_on() {
-    let test = "a_killed_daemon_is_started_again_and_its_processes_go_on";
-    let Some(cluster) = lab(test, 2, &["n2"]) else { return };
-    let cores = cluster.cores();
-    let n2 = || cluster.status_on(0)["hosts"].as_array().unwrap().last().unwrap().clone();
-    let is_back =
-        |times: &str| n2()["state"] == "up" && n2()["why"].as_str().unwrap().contains(times);
-    let script = "echo ready; until [ -e /tmp/go ]; do sleep 0.05; done; echo end; exit 3";
-    let all = cluster.all_of(2);
-    let how = ["run", "-n", &all, "--on-failure", "notify", "sh", "-c", script];
-    let running = start(&mut cluster.landeck(&how));
-    running.out.wait_for("its processes", |text| text.matches("ready\n").count() == 2 * cores);
-    for times in ["again, once", "again, 2 times", "again, 3 times"] {
-        cluster.signal_pid(1, cluster.daemon(1), "KILL");
-        wait_until("the next run", || is_back(times));
-        // It has the machine's socket again, and the host takes jobs.
-        wait_until("a job on n2", || cluster.where_on(1, &["-n", "1"]) == ["n2"]);
-    }
-    cluster.shell(0, "touch /tmp/go");
-    cluster.shell(1, "touch /tmp/go");
-    let ended = running.end();
-    let ended = ended.assert(3, &["landeckd on n2 has started again. The processes there go on"]);
-    assert_eq!(ended.out.matches("end\n").count(), 2 * cores);
-    // A daemon that is killed again and again stays away, and its host is added as any other one. It is drained still.
-    run(&mut cluster.landeck(&["vm", "drain", "n2", "--reason", "new disk"])).assert(0, &[]);
-    cluster.signal_pid(1, cluster.daemon(1), "KILL");
-    wait_until("n2 is lost", || n2()["state"] != "up");
-    cluster.assert_nothing_left_on(1);
-    wait_until("n2 is gone", || n2()["state"] == "gone");
-    run(&mut cluster.landeck(&["vm", "add", "--rsh", "landeck-rsh", "n2"])).assert(0, &[]);
-    assert_eq!(
-        (n2()["state"].as_str(), n2()["why"].as_str()),
-        (Some("draining"), Some("new disk"))
-    );
-    // Without its keeper it ends in order.
-    cluster.signal(1, "landeck-keeper", "KILL");
-    wait_until("n2 has left", || n2()["state"] == "gone");
-    cluster.assert_nothing_left_on(1);
-    cluster.stop_lab();
-}
-
-#[test]
 fn jobs_of_a_machine_are_ended_from_each_of_its_hosts() {
     let test = "jobs_of_a_machine_are_ended_from_each_of_its_hosts";
     let Some(cluster) = lab(test, 3, &["n2", "n3"]) else { return };

@@ -15,6 +15,7 @@ mod machine_life;
 mod machines;
 mod members;
 mod networks;
+mod next_run;
 mod options;
 mod output;
 mod own_job;
