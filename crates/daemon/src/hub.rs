@@ -282,8 +282,7 @@ impl Hub {
         let descriptors = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
         let undelivered =
             descriptors.map_or(1 << 20, |most| usize::try_from(most / 4).unwrap_or(1 << 20));
-        let lanes =
-            Lanes::new((own, station.machine, 0), station.options.is_plain, timing, undelivered);
+        let lanes = Lanes::new(place, station.options.is_plain, timing, undelivered);
         let datagrams_token = reactor.token();
         let facts = HostFacts::here();
         let mut hub = Self {
