@@ -65,6 +65,11 @@ pub(crate) enum JobContent {
     NotStarted(PartRefusal),
     /// From the conductor: a command of the launcher, or one that follows from a failure elsewhere.
     Command(PartCommand),
+    /// From the conductor that takes the place of one that was killed: tell everything again.
+    TellAgain {
+        /// The number that the answer has.
+        asked: u64,
+    },
     /// An event of the part. Output and the last event travel as bulk.
     Event(PartEvent),
     /// To the conductor: this host has no part of the job any more, for this reason.

@@ -60,7 +60,12 @@ pub(crate) enum Entry {
     /// A pipe of a part, which stands beside it if it is open.
     Pipe(KeptPipe),
     /// The job.
-    Conducted(Box<JobSpec>),
+    Conducted {
+        /// The job with its hosts.
+        spec: Box<JobSpec>,
+        /// Whether its processes are started.
+        runs: bool,
+    },
 }
 
 impl ControlMessage for Entry {

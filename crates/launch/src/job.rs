@@ -25,9 +25,11 @@ use landeck_wire::{HostNumber, JobId, SegmentId};
 use rustix::event::epoll::EventFlags;
 
 use self::detaching::own_output;
+use self::returning::Returning;
 use self::starting::{WaitingWish, end_in_words};
 use crate::arbiter::Arbiter;
 use crate::events::Happened;
+use crate::heard::Heard;
 use crate::hosts_options::{HostsOptions, ranks_by};
 use crate::input::{InputTo, Origin};
 use crate::machine::BookedHost;
@@ -47,6 +49,7 @@ use crate::starts::Starts;
 use crate::watch::Watch;
 
 mod detaching;
+mod returning;
 mod starting;
 
 /// The names of watched descriptors, below those of parts.
@@ -340,6 +343,14 @@ struct Job<'a> {
     question: Option<Question>,
     /// The processes that are started while the job runs.
     starts: Starts,
+    /// The events of the parts that have come. Some come again if a daemon is killed.
+    heard: Heard,
+    /// The daemon that conducts the job was killed, and the next one is awaited.
+    returning: Option<Returning>,
+    /// The number of times that this has happened.
+    returns: u64,
+    /// The hosts whose parts tell everything again because of that.
+    telling: BTreeSet<HostNumber>,
     /// The wishes of processes that wait for a host to be added.
     waiting_wishes: Vec<WaitingWish>,
     refused: Option<LaunchError>,
@@ -382,6 +393,10 @@ impl<'a> Job<'a> {
             deadline: launch.timeout.and_then(|timeout| began.checked_add(timeout)),
             question: None,
             starts: Starts::new(0, 0, false),
+            heard: Heard::default(),
+            returning: None,
+            returns: 0,
+            telling: BTreeSet::new(),
             waiting_wishes: Vec::new(),
             refused: None,
             told: None,
@@ -441,6 +456,10 @@ impl<'a> Job<'a> {
     }
 
     fn command(&mut self, host: Option<HostNumber>, command: PartCommand) {
+        let all = self.hosts.iter().map(|known| known.number);
+        for known in all.filter(|known| host.is_none_or(|host| host == *known)) {
+            self.heard.ordered(known, &command);
+        }
         self.parts.command(host, command);
     }
 
@@ -448,7 +467,7 @@ impl<'a> Job<'a> {
         while let Some(report) = self.parts.take_report() {
             self.take_report(report);
         }
-        if self.parts.has_ended() && !self.is_over {
+        if self.parts.has_ended() && !self.is_over && !self.awaits_daemon() {
             self.is_over = true;
             let why = "The daemon of this host (landeckd) has ended: all processes were ended.";
             match &mut self.record {
@@ -476,7 +495,7 @@ impl<'a> Job<'a> {
             }
             ArbiterReport::Event { host, event } => {
                 if let Some(place) = self.place_of(host) {
-                    self.take_event(place, event);
+                    self.hear(place, event);
                 }
             }
             ArbiterReport::HostAdded { host, outcome } => self.take_added_host(host, outcome),
@@ -580,11 +599,7 @@ impl<'a> Job<'a> {
             }
             PartEvent::Places(places) => self.take_places(place, places),
             PartEvent::Said(text) => self.output.say(&text),
-            PartEvent::Stands => {
-                if let Some(record) = &self.record {
-                    record.say_resumed(place, &mut self.output);
-                }
-            }
+            PartEvent::Stands { asked } => self.take_standing(place, asked),
             PartEvent::Over => self.end_host(place),
         }
     }
@@ -738,7 +753,7 @@ impl<'a> Job<'a> {
 
     /// Whether the input may be read: somebody reads it, and everybody has taken the last block.
     fn wants_input(&self) -> bool {
-        let is_free = self.hosts.iter().all(|host| !host.has_block);
+        let is_free = self.returning.is_none() && self.hosts.iter().all(|host| !host.has_block);
         is_free && self.hosts.iter().any(|host| host.reads && !host.is_over)
     }
 
@@ -747,6 +762,7 @@ impl<'a> Job<'a> {
         let overdue = self.starts.overdue(now);
         self.answer_starts(overdue);
         self.end_overdue_wishes(now);
+        self.try_return(now);
         if self.deadline.is_some_and(|deadline| now >= deadline) {
             self.deadline = None;
             self.ask_for_places();
@@ -846,7 +862,9 @@ impl<'a> Job<'a> {
     fn timeout(&self) -> Option<Duration> {
         let question = self.question.as_ref().map(|question| question.until);
         let wishes = self.waiting_wishes.iter().map(WaitingWish::due).min();
-        let due = [self.output.part_due(), self.deadline, question, self.starts.next_due(), wishes];
+        let returning = self.returning.as_ref().map(Returning::due);
+        let starts = self.starts.next_due();
+        let due = [self.output.part_due(), self.deadline, question, starts, wishes, returning];
         let until = due.into_iter().flatten().min();
         until.map(|until| until.saturating_duration_since(Instant::now()))
     }

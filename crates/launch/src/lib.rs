@@ -5,6 +5,7 @@ pub mod events;
 pub mod examination;
 pub mod gathering;
 pub mod guardian;
+pub mod heard;
 pub mod hosts_options;
 pub mod input;
 mod job;

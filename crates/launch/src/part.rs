@@ -132,6 +132,8 @@ pub struct HostPart {
     unkept: Unkept,
     /// The processes that are to be started, whose streams are open.
     adding: Vec<Adding>,
+    /// The number of the question for which everything is told again; zero if this is for another daemon of the part.
+    asked_again: u64,
     all_ended: bool,
     is_over: bool,
 }
@@ -271,6 +273,7 @@ impl HostPart {
             closing: Vec::new(),
             unkept: Unkept::default(),
             adding: Vec::new(),
+            asked_again: 0,
             all_ended: false,
             is_over: false,
         };
@@ -636,7 +639,9 @@ impl HostPart {
                 return self.events.push_back(PartEvent::NotAdded { rank, refusal });
             }
             Event::Joined { slot } => self.tell_joined(slot),
-            Event::AllTold => return self.events.push_back(PartEvent::Stands),
+            Event::AllTold => {
+                return self.events.push_back(PartEvent::Stands { asked: self.asked_again });
+            }
             Event::AllEnded => self.all_ended = true,
             Event::GuardianGone => {
                 self.all_ended = true;

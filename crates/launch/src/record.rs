@@ -188,6 +188,11 @@ impl<'a> Record<'a> {
         self.unheard == 0 && !is_ending && (self.first.is_none() || self.goes_on())
     }
 
+    /// Whether something has ended without which a part of the job cannot go on.
+    pub(crate) const fn is_cut_off(&self) -> bool {
+        self.cut_off.is_some()
+    }
+
     /// The number of ranks.
     pub(crate) const fn ranks(&self) -> u32 {
         self.ranks
@@ -276,6 +281,13 @@ impl<'a> Record<'a> {
         let text =
             "has started again. The processes there go on; lines of their output may be missing";
         output.say(&format!("landeckd on {host} {text}."));
+    }
+
+    /// Says that another daemon conducts the job. Output that the last one had, and not passed on, is lost.
+    pub(crate) fn say_returned(&self, output: &mut JobOutput) {
+        output.say(
+            "landeckd on this host has started again. The job goes on; lines of its output may be missing.",
+        );
     }
 
     /// Takes note that a host is lost. The job ends with it, or its processes are lost and the others go on.

@@ -543,7 +543,7 @@ fn another_driver_goes_on() {
     driver.until(|events| !ends(events).is_empty());
     let (first, segment) = (driver.pid(0), driver.part.segment().plan().host);
     let mut driver = driver.succeeded();
-    driver.until(|events| events.contains(&PartEvent::Stands));
+    driver.until(|events| events.contains(&PartEvent::Stands { asked: 0 }));
     assert_eq!(driver.part.segment().plan().host, segment);
     assert_eq!((driver.pid(0), started(&driver.events).len()), (first, 2));
     assert_eq!((driver.end(0), driver.end(2)), (None, Some(Some(ProcessFailure::Code(4)))));

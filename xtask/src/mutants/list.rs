@@ -24,7 +24,7 @@ const DIALLING: &str = "crates/protocols/src/hosts/dialling.rs";
 const PAIR: &str = "crates/channel/src/pair.rs";
 const RELAY_REQUESTS: &str = "crates/channel/src/relay_requests.rs";
 const RELAYED: &str = "crates/transports/src/lanes/relayed/outgoing.rs";
-const HEARD: &str = "crates/daemon/src/job/heard.rs";
+const HEARD: &str = "crates/launch/src/heard.rs";
 const TOLD: &str = "crates/launch/src/guardian/told.rs";
 const LINK: &str = "crates/daemon/src/trunks/link.rs";
 const SILENCE: &str = "crates/channel/src/silence.rs";
@@ -790,34 +790,34 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: HEARD,
         line: "self.hosts.entry(host).or_default().is_new(event)",
         changed: "self.hosts.entry(host).or_default().is_new(event) || true",
-        test: "daemon units: job::heard::simulation::a_killed_daemon",
+        test: "launch units: heard::simulation::a_killed_daemon",
     },
     Mutant {
         breaks: "a start that a killed daemon was told is made or refused",
         file: HEARD,
         line: "known.doubtful.append(&mut known.starting);",
         changed: "let _ = known;",
-        test: "daemon units: job::heard::simulation::a_killed_daemon",
+        test: "launch units: heard::simulation::a_killed_daemon",
     },
     Mutant {
         breaks: "the order to end holds for the next daemon",
         file: HEARD,
         line: "(known.orders.all(), lost.collect())",
         changed: "(Vec::new(), lost.collect())",
-        test: "daemon units: job::heard::simulation::a_killed_daemon",
+        test: "launch units: heard::simulation::a_killed_daemon",
     },
     Mutant {
         breaks: "no event of a process is lost with a daemon (its end)",
         file: TOLD,
         line: "                self.stopped.remove(&slot);\n                self.add(slot, kept);",
         changed: "                self.stopped.remove(&slot);",
-        test: "daemon units: job::heard::simulation::a_killed_daemon",
+        test: "launch units: heard::simulation::a_killed_daemon",
     },
     Mutant {
         breaks: "each wish of a process is answered (one that a killed daemon has read)",
         file: TOLD,
         line: "Event::StartAsked { request, .. } => drop(self.wishes.insert(request, kept)),",
         changed: "Event::StartAsked { .. } => {}",
-        test: "daemon units: job::heard::simulation::a_killed_daemon",
+        test: "launch units: heard::simulation::a_killed_daemon",
     },
 ];

@@ -35,8 +35,6 @@ pub(crate) const CALLERS: u64 = JOB_TOKENS << 1;
 /// The tokens of jobs that are conducted, and of parts: 2^32 for each, by its number.
 const CONDUCTED: u64 = 1 << 61;
 const PARTS: u64 = 1 << 62;
-/// The exit code and the cause of the end of a job that a killed daemon has conducted.
-const ORPHANED: (u8, &str) = (128 + 9, "the daemon (landeckd) of its launcher's host was killed");
 /// The exit code of a daemon whose arbiter is gone, or whose guardian server has ended.
 const CUT_OFF: u8 = 1;
 
@@ -55,8 +53,8 @@ pub(crate) struct Jobs {
     /// The journal of the run before, until the host table is known, and messages that have come before that.
     left: Option<Entries>,
     early: Vec<(HostNumber, JobMessage)>,
-    /// The parts that are over, whose conductors have not confirmed it.
-    unconfirmed: BTreeMap<JobId, HostNumber>,
+    /// The parts that are over, whose conductors have not confirmed it. One that was killed has them tell everything again.
+    unconfirmed: BTreeMap<JobId, OwnPart>,
     over: Option<u8>,
     /// The machine that this host comes back to: it has lost the founder.
     comes_back_to: Option<MachineName>,
@@ -184,16 +182,45 @@ impl Jobs {
             }
         }
         let over = self.parts.iter().filter(|(_, part)| part.is_over());
-        let over: Vec<(JobId, HostNumber)> =
-            over.map(|(job, part)| (*job, part.conductor)).collect();
-        self.has_ended |= !over.is_empty();
-        over.iter().for_each(|(job, _)| drop(self.parts.remove(job)));
-        self.unconfirmed.extend(over);
+        for job in over.map(|(job, _)| *job).collect::<Vec<_>>() {
+            self.has_ended = true;
+            self.unconfirmed.extend(self.parts.remove_entry(&job));
+        }
+    }
+
+    /// Forgets a part of a job that is impossible.
+    fn dismiss(&mut self, context: &mut Context<'_>, job: JobId) {
+        if let Some(mut part) = self.parts.remove(&job) {
+            part.forget(context);
+            self.has_ended = true;
+            context.journal().write(vec![Change::forget(EntryName::Part(job))]);
+        }
+    }
+
+    /// Has the part of a job tell everything again to its conductor, which was killed.
+    fn tell_again(
+        &mut self,
+        context: &mut Context<'_>,
+        (job, conductor): (JobId, HostNumber),
+        asked: u64,
+    ) {
+        if !self.parts.contains_key(&job) {
+            self.parts.extend(self.unconfirmed.remove_entry(&job));
+        }
+        match self.parts.get_mut(&job).filter(|part| part.conductor == conductor) {
+            Some(part) => part.tell_again(asked),
+            None => self.has_no_part(context, job, conductor),
+        }
+    }
+
+    fn has_no_part(&self, context: &mut Context<'_>, job: JobId, conductor: HostNumber) {
+        let why = "it has no part of it".to_owned();
+        context.send(conductor, job, JobContent::PartLost(why));
     }
 
     /// The conductor of a part that is over knows that, or is gone.
     fn confirm(&mut self, context: &Context<'_>, job: JobId, conductor: HostNumber) {
-        if self.unconfirmed.get(&job) == Some(&conductor) {
+        if self.unconfirmed.get(&job).is_some_and(|part| part.conductor == conductor) {
             self.unconfirmed.remove(&job);
             context.journal().write(vec![Change::forget(EntryName::Part(job))]);
         }
@@ -203,11 +230,19 @@ impl Jobs {
     fn go_on_standing(&mut self, context: &mut Context<'_>) {
         let Some(mut standing) = self.standing.take() else { return };
         standing.let_guests_in(|job| self.parts.get(&job).and_then(OwnPart::present_segment));
-        for start in standing.tick(context) {
-            if let CallersEvent::Starts(stream, request) = start {
-                let tokens = self.tokens(CONDUCTED);
-                let whole = WholeJob::new(stream, *request, tokens);
-                self.conducted.insert(whole.job(), whole);
+        for event in standing.tick(context) {
+            match event {
+                CallersEvent::Starts(stream, request) => {
+                    let tokens = self.tokens(CONDUCTED);
+                    let whole = WholeJob::new(stream, *request, tokens);
+                    self.conducted.insert(whole.job(), whole);
+                }
+                CallersEvent::Resumes { stream, job, hosts, asked } => {
+                    if let Some(whole) = self.conducted.get_mut(&job) {
+                        whole.take_launcher(context, (stream, asked), &hosts);
+                    }
+                }
+                CallersEvent::Asks { .. } | CallersEvent::HasGone(_) => {}
             }
         }
         if let Some(spec) = standing.take_own_job() {
@@ -260,10 +295,6 @@ impl Jobs {
             JobContent::AddHost(host) => part.add_host(context, host),
             JobContent::Meet(guests) => context.meet(job, &guests),
             JobContent::Command(command) => part.command(command),
-            JobContent::Dismiss => {
-                part.forget(context);
-                context.journal().write(vec![Change::forget(EntryName::Part(job))]);
-            }
             _ => {}
         }
     }
@@ -283,10 +314,9 @@ impl Jobs {
                 (EntryName::Part(job), Entry::Runs { conductor, spec }) => {
                     parts.push((job, conductor, spec, descriptors));
                 }
-                (EntryName::Conducted(job), Entry::Conducted(spec)) => {
+                (EntryName::Conducted(job), Entry::Conducted { spec, runs }) => {
                     let tokens = self.tokens(CONDUCTED);
-                    let mut whole = WholeJob::orphaned(*spec, tokens);
-                    whole.end(context, ORPHANED.0, ORPHANED.1.to_owned());
+                    let whole = WholeJob::resumed(context, *spec, runs, tokens);
                     self.conducted.insert(job, whole);
                 }
                 _ => {}
@@ -340,17 +370,17 @@ impl JobHandler for Jobs {
             | JobContent::Command(_)
             | JobContent::Dismiss => {
                 if self.parts.get(&job).is_some_and(|part| part.conductor == from) {
-                    self.order(context, job, content);
+                    match content {
+                        JobContent::Dismiss => self.dismiss(context, job),
+                        order => self.order(context, job, order),
+                    }
                 } else if let JobContent::Command(PartCommand::End { .. } | PartCommand::Kill) =
                     content
                 {
-                    context.send(
-                        from,
-                        job,
-                        JobContent::PartLost("it has no part of it".to_owned()),
-                    );
+                    self.has_no_part(context, job, from);
                 }
             }
+            JobContent::TellAgain { asked } => self.tell_again(context, (job, from), asked),
             JobContent::OverTaken => self.confirm(context, job, from),
             JobContent::PartRefused(why) => {
                 if let Some(standing) = &mut self.standing {
@@ -396,7 +426,7 @@ impl JobHandler for Jobs {
             // A job ends with its launcher, and so with its launcher's host.
             let its = self.parts.values_mut().filter(|part| part.conductor == host);
             its.for_each(|part| part.command(PartCommand::End { grace: GRACE }));
-            let its = self.unconfirmed.iter().filter(|(_, conductor)| **conductor == host);
+            let its = self.unconfirmed.iter().filter(|(_, part)| part.conductor == host);
             for job in its.map(|(job, _)| *job).collect::<Vec<_>>() {
                 self.confirm(context, job, host);
             }

@@ -1,6 +1,5 @@
 //! The jobs of a machine: their parts here, and the whole of those whose launchers are here.
 
-mod heard;
 pub(crate) mod jobs;
 pub(crate) mod own_part;
 mod part_ends;

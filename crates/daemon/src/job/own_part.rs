@@ -45,6 +45,8 @@ enum State {
     /// The job as it was checked.
     Checked(Box<JobSpec>),
     Made(Box<HostPart>),
+    /// The part is over, and may be asked to tell everything again.
+    Ended(Box<HostPart>),
     Over,
 }
 
@@ -188,9 +190,24 @@ impl OwnPart {
         let has_ended = self.go_on(context);
         self.keep_pipes(context);
         if has_ended {
-            self.forget(context);
+            context.remove_part(self.job);
+            self.state = match std::mem::replace(&mut self.state, State::Over) {
+                State::Made(part) => State::Ended(part),
+                state => state,
+            };
         }
         has_ended
+    }
+
+    /// Tells everything again: the daemon that conducts the job was killed.
+    pub(crate) fn tell_again(&mut self, asked: u64) {
+        self.state = match std::mem::replace(&mut self.state, State::Over) {
+            State::Made(mut part) | State::Ended(mut part) => {
+                part.tell_again(asked);
+                State::Made(part)
+            }
+            state => state,
+        };
     }
 
     /// Passes on what the part has to say, and watches what it waits for. Returns whether it has come to its end.
@@ -233,7 +250,7 @@ impl OwnPart {
 
     /// Whether there is nothing more to do.
     pub(crate) const fn is_over(&self) -> bool {
-        matches!(self.state, State::Over)
+        matches!(self.state, State::Ended(_) | State::Over)
     }
 }
 

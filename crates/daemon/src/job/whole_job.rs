@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use landeck_host::message_stream::MessageStream;
 use landeck_host::report::ProcessFailure;
@@ -14,6 +15,7 @@ use landeck_host::say;
 use landeck_launch::events::Happened;
 use landeck_launch::gathering::Gathering;
 use landeck_launch::guardian::OnFailure;
+use landeck_launch::heard::Heard;
 use landeck_launch::messages::{
     ArbiterReport, HostsRequest, MachineOptions, PartCommand, PartEvent, PartRefusal, ToArbiter,
 };
@@ -29,14 +31,13 @@ use rustix::event::epoll::EventFlags;
 use self::processes_there::ProcessesThere;
 use crate::context::Context;
 use crate::figures::{self, OwnFigures};
-use crate::job::heard::Heard;
 use crate::job::part_ends::PartEnds;
 use crate::job_message::JobContent;
-use crate::journal::{Change, Entry, EntryName};
 use crate::machine_message::MachineMessage;
 use crate::random;
 
 mod added_hosts;
+mod next_run;
 mod processes_there;
 
 /// The place of the launcher's socket among the tokens of a job.
@@ -70,6 +71,9 @@ pub(crate) struct WholeJob {
     awaited: BTreeSet<HostNumber>,
     /// The events of the parts.
     heard: Heard,
+    /// The hosts whose parts tell everything again, for the question with this number, as the conductor before was killed.
+    telling: BTreeSet<HostNumber>,
+    asked_again: u64,
     /// The last events of hosts.
     ends: PartEnds,
     /// Whether the job is being ended because of a failure.
@@ -86,6 +90,10 @@ enum Phase {
     Measuring,
     Preparing,
     Running,
+    /// The daemon before was killed, and the job runs. Its launcher has until this time to come back.
+    Waiting {
+        until: Duration,
+    },
     /// The launcher knows that the job is impossible.
     Refused,
 }
@@ -138,17 +146,13 @@ impl WholeJob {
             exit_code: LAUNCHER_FAILED,
             awaited: BTreeSet::new(),
             heard: Heard::default(),
+            telling: BTreeSet::new(),
+            asked_again: 0,
             ends: PartEnds::default(),
             is_ending: false,
             processes_there: ProcessesThere::default(),
             spec,
         }
-    }
-
-    /// A job whose daemon was killed with its conduct: it is to be ended.
-    pub(crate) fn orphaned(spec: JobSpec, tokens: u64) -> Self {
-        let awaited = spec.hosts.iter().map(|host| host.number).collect();
-        Self { awaited, ..Self::of_guests(spec, tokens) }
     }
 
     /// Its identity.
@@ -163,6 +167,9 @@ impl WholeJob {
 
     /// Whether the launcher has ended; without one, whether the job is being ended.
     pub(crate) fn has_launcher_gone(&self) -> bool {
+        if let Phase::Waiting { .. } = self.phase {
+            return false;
+        }
         self.launcher.as_ref().map_or(self.is_ending, MessageStream::has_ended)
     }
 
@@ -195,6 +202,9 @@ impl WholeJob {
                 None => {}
             }
         }
+        if let Phase::Waiting { until } = self.phase {
+            self.wait_for_launcher(context, until);
+        }
         self.pass_said_on();
         self.release_added(context);
         self.tell_processes_there(context);
@@ -212,6 +222,7 @@ impl WholeJob {
     /// The daemon of a host was killed, and the next one has its place.
     pub(crate) fn host_restarted(&mut self, context: &mut Context<'_>, host: HostNumber) {
         self.heard.restarted(host);
+        self.have_told_again(context, host);
         self.restart_adding(context, host);
     }
 
@@ -243,7 +254,8 @@ impl WholeJob {
                     }
                 }
             }
-            Phase::Refused => {}
+            // It is looked at when the launcher is there.
+            Phase::Waiting { .. } | Phase::Refused => {}
         }
     }
 
@@ -254,6 +266,9 @@ impl WholeJob {
         from: HostNumber,
         message: JobContent,
     ) {
+        if let JobContent::EndWanted { .. } = message {
+            self.wait_no_longer(context);
+        }
         match message {
             JobContent::Checked(answer) if self.phase == Phase::Checking => {
                 let answer = answer.map(|figures| self.figures.push(figures));
@@ -363,7 +378,12 @@ impl WholeJob {
                     self.end(context, code, cause);
                 }
             }
-            PartEvent::Stands => self.take_standing(context, host),
+            PartEvent::Stands { asked } => {
+                if *asked == self.asked_again {
+                    self.telling.remove(&host);
+                }
+                self.take_standing(context, host);
+            }
             PartEvent::Over => {
                 self.awaited.remove(&host);
                 self.heard.forget(host);
@@ -422,6 +442,7 @@ impl WholeJob {
     /// ends the machine or takes a host out of it, or the founder is not reached. Before its start nothing runs yet, and
     /// nothing will.
     pub(crate) fn cut_off(&mut self, context: &mut Context<'_>, cause: &str) {
+        self.wait_no_longer(context);
         if std::mem::replace(&mut self.is_ending, true) {
             return;
         }
@@ -436,7 +457,7 @@ impl WholeJob {
                 self.refusals = vec![format!("the job was ended before its start: {cause}")];
                 self.refuse_job(context);
             }
-            Phase::Refused => {}
+            Phase::Waiting { .. } | Phase::Refused => {}
         }
     }
 
@@ -473,7 +494,7 @@ impl WholeJob {
                 }
                 ToArbiter::Command { host: None, command } => self.command_all(context, &command),
                 ToArbiter::AddHost(host) => self.want_host(context, host),
-                ToArbiter::Ask(_) | ToArbiter::Start(_) => {}
+                ToArbiter::Ask(_) | ToArbiter::Start(_) | ToArbiter::Resume { .. } => {}
             }
         }
     }
@@ -524,7 +545,7 @@ impl WholeJob {
         match self.phase {
             Phase::Running => self.end(context, ENDED_WITH_LAUNCHER, LAUNCHER_GONE.to_owned()),
             Phase::Checking | Phase::Measuring | Phase::Preparing => self.refuse_job(context),
-            Phase::Connecting | Phase::Refused => {}
+            Phase::Connecting | Phase::Waiting { .. } | Phase::Refused => {}
         }
         self.phase != Phase::Running || self.awaited.is_empty()
     }
@@ -540,16 +561,6 @@ impl WholeJob {
         self.keep(context);
         let check = JobContent::Check(Box::new(self.spec.clone()));
         self.ask_all(context, &check);
-    }
-
-    /// Keeps the job with its hosts for the next run of this daemon, which ends it.
-    fn keep(&self, context: &Context<'_>) {
-        let journal = context.journal();
-        if journal.is_kept() {
-            let (name, spec) = (EntryName::Conducted(self.spec.job), self.spec.clone());
-            let entry = Entry::Conducted(Box::new(spec));
-            journal.write(vec![Change::keep(name, &entry, Vec::new())]);
-        }
     }
 
     /// Sends a question to every host of the job, and awaits the answers.
@@ -586,10 +597,11 @@ impl WholeJob {
             Phase::Measuring => self.prepare(context),
             Phase::Preparing => {
                 self.phase = Phase::Running;
+                self.keep(context);
                 self.report(&ArbiterReport::Settled(Box::new(self.spec.clone())));
                 self.ask_all(context, &JobContent::Start);
             }
-            Phase::Connecting | Phase::Running | Phase::Refused => {}
+            Phase::Connecting | Phase::Running | Phase::Waiting { .. } | Phase::Refused => {}
         }
     }
 

@@ -101,7 +101,7 @@ impl Standing {
         }
     }
 
-    /// Goes on with what callers want. Returns the jobs that launchers start.
+    /// Goes on with what callers want. Returns the jobs that launchers start, or go on with.
     pub(crate) fn tick(&mut self, context: &mut Context<'_>) -> Vec<CallersEvent> {
         let watched = self.callers.watch(context).and_then(|()| self.visitors.watch(context));
         if let Err(error) = watched {
@@ -121,7 +121,7 @@ impl Standing {
                     self.ask(context, Asker::Caller(caller), question);
                 }
                 CallersEvent::HasGone(job) => self.job_over(context, job),
-                CallersEvent::Starts(..) => starts.push(event),
+                CallersEvent::Starts(..) | CallersEvent::Resumes { .. } => starts.push(event),
             }
         }
         for (visitor, job) in self.visitors.take_asked() {

@@ -492,8 +492,8 @@ impl Guard {
             }
             Command::Start { rank } => self.take_start(rank, beside),
             Command::AnswerStart { request, answer } => self.agent.answer_start(request, &answer),
-            Command::TellAgain => {
-                self.queue(Report::Present { pid: std::process::id() });
+            Command::TellAgain { asked } => {
+                self.queue(Report::Again { pid: std::process::id(), asked });
                 let again = self.told.as_ref().map_or_else(Vec::new, ToldEvents::again);
                 again.into_iter().for_each(|event| self.queue(Report::Event(event)));
             }

@@ -185,8 +185,11 @@ pub enum Command {
         answer: StartAnswer,
     },
     /// Tell everything again that counts, with [`Event::AllTold`] behind it: another daemon has the place of one that was
-    /// killed.
-    TellAgain,
+    /// killed, or what this one has told is lost.
+    TellAgain {
+        /// The number of the question, which none before has had. What comes before the answer is passed over.
+        asked: u64,
+    },
 }
 
 impl Command {
@@ -227,6 +230,8 @@ pub struct Guardian {
     /// has forked it.
     spared: Option<Vec<u32>>,
     state: State,
+    /// The times that it was asked to tell again.
+    questions: u32,
 }
 
 #[derive(Debug)]
@@ -239,7 +244,7 @@ struct GuardianProcess {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Another daemon has its place of one that was killed: events before those that are told again are passed over.
-    AskedAgain,
+    AskedAgain(u64),
     Present,
     /// It has reported the end of everything and is leaving.
     Finished,
@@ -314,7 +319,7 @@ impl Guardian {
     /// The guardian at the other end of this socket, which watches over the processes of this segment.
     pub(crate) const fn new(socket: OwnedFd, segment: Segment) -> Self {
         let conversation = Conversation::new(socket, segment);
-        Self { conversation, process: None, spared: None, state: State::Present }
+        Self { conversation, process: None, spared: None, state: State::Present, questions: 0 }
     }
 
     /// The guardian that another daemon has talked to before at this end of the conversation. It tells everything again that
@@ -324,9 +329,22 @@ impl Guardian {
     /// [`GuardianError::System`] if the guardian cannot be asked.
     pub(crate) fn resumed(socket: OwnedFd, segment: Segment) -> Result<Self, GuardianError> {
         let mut guardian = Self::new(socket, segment);
-        guardian.state = State::AskedAgain;
-        guardian.send(Command::TellAgain)?;
+        guardian.ask_again()?;
         Ok(guardian)
+    }
+
+    /// Has the guardian tell everything again that counts, in the place of what comes before that.
+    ///
+    /// # Errors
+    /// [`GuardianError::System`] if the guardian cannot be asked.
+    pub(crate) fn ask_again(&mut self) -> Result<(), GuardianError> {
+        if self.state != State::Gone {
+            self.questions += 1;
+            let asked = u64::from(std::process::id()) << 32 | u64::from(self.questions);
+            self.state = State::AskedAgain(asked);
+            self.send(Command::TellAgain { asked })?;
+        }
+        Ok(())
     }
 
     /// The descriptor that is readable when [`Guardian::next_event`] has something to report.
@@ -339,13 +357,18 @@ impl Guardian {
         self.process.as_ref().map(|process| process.pid)
     }
 
+    /// Whether it has ended amid its work.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.state == State::Gone
+    }
+
     /// Returns the next event, if there is one, without waiting. After [`Event::AllEnded`] or [`Event::GuardianGone`]
     /// nothing more comes.
     ///
     /// # Errors
     /// [`GuardianError::System`] if the guardian can no longer be heard.
     pub fn next_event(&mut self) -> Result<Option<Event>, GuardianError> {
-        while matches!(self.state, State::Present | State::AskedAgain) {
+        while matches!(self.state, State::Present | State::AskedAgain(_)) {
             match self.conversation.hear()? {
                 Heard::Nothing => return Ok(None),
                 Heard::End => {
@@ -354,9 +377,13 @@ impl Guardian {
                 }
                 Heard::Present(pid) => {
                     self.process = Some(GuardianProcess::new(pid));
+                }
+                Heard::Again { pid, asked } if self.state == State::AskedAgain(asked) => {
+                    self.process = Some(GuardianProcess::new(pid));
                     self.state = State::Present;
                 }
-                Heard::Event(_) if self.state == State::AskedAgain => {}
+                Heard::Again { .. } => {}
+                Heard::Event(_) if self.state != State::Present => {}
                 Heard::Event(event) => {
                     if event == Event::AllEnded {
                         self.state = State::Finished;
@@ -408,7 +435,7 @@ impl Guardian {
     /// left.
     fn clean_up(&mut self) {
         let before = std::mem::replace(&mut self.state, State::Gone);
-        let was_at_work = matches!(before, State::Present | State::AskedAgain);
+        let was_at_work = matches!(before, State::Present | State::AskedAgain(_));
         if let (Some(spared), Some(process)) = (&self.spared, &self.process) {
             // If waiting fails, another thread has reaped it.
             let _ = process::wait_for_end(process.pid);

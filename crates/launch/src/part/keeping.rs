@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{HostPart, OwnStreams, READERS, SOURCES, Source, own_ranks};
 use crate::events::EventTranslator;
-use crate::guardian::Guardian;
+use crate::guardian::{Event, Guardian};
 use crate::input::Readers;
 use crate::messages::{PartEvent, WINDOW_BYTES};
 use crate::output::Stream;
@@ -120,11 +120,39 @@ impl HostPart {
             closing: Vec::new(),
             unkept: Unkept::default(),
             adding: Vec::new(),
+            asked_again: 0,
             all_ended: false,
             is_over: false,
         };
         pipes.into_iter().for_each(|(kept, pipe)| part.take_pipe(kept, pipe));
         Ok(part)
+    }
+
+    /// Tells everything again that has happened, for the question with this number: the daemon that conducts the job was killed,
+    /// and events that were on their way there are lost.
+    pub fn tell_again(&mut self, asked: u64) {
+        self.asked_again = asked;
+        self.credit = [WINDOW_BYTES; 2];
+        self.streams_watched = None;
+        if !self.has_block {
+            self.events.push_back(PartEvent::InputTaken);
+        }
+        if self.said_unread {
+            self.events.push_back(PartEvent::InputUnread);
+        }
+        let closed = self.sources.iter().filter(|source| source.pipe.is_none());
+        let ended = closed.map(|it| PartEvent::OutputEnded { rank: it.rank, stream: it.stream });
+        self.events.extend(ended);
+        (self.all_ended, self.is_over) = (false, false);
+        let sent = self.guardian.as_mut().map(Guardian::ask_again);
+        if let Some(Err(error)) = sent {
+            self.events.push_back(PartEvent::Said(format!("landeck: {error}")));
+        }
+        // A guardian that has ended tells nothing.
+        if self.guardian.as_ref().is_none_or(Guardian::is_gone) {
+            self.take_guardian_event(Event::GuardianGone);
+            self.events.push_back(PartEvent::Stands { asked });
+        }
     }
 
     /// Takes a pipe of a part that is resumed. Those of outputs come in the order of their numbers.

@@ -110,3 +110,94 @@ fn hosts_whose_daemons_have_started_again_reach_each_other() {
     ends(before);
     cluster.stop_lab();
 }
+
+impl Cluster {
+    /// Kills the daemon of the second host, and lets the next one begin when something is done.
+    fn without_daemon(&self, act: impl FnOnce()) {
+        self.signal(1, "landeck-keeper", "STOP");
+        self.signal_pid(1, self.daemon(1), "KILL");
+        act();
+        self.signal(1, "landeck-keeper", "CONT");
+    }
+}
+
+/// A machine of two hosts that wait long for each other.
+fn patient_lab(test: &str) -> Option<Cluster> {
+    let cluster = Cluster::wished(test, &Wish::hosts(2))?;
+    let start = ["vm", "start", "--name", "lab", "--rsh", "landeck-rsh", "--host-timeout", "20"];
+    run(&mut cluster.landeck(&[&start[..], &["n2"]].concat())).assert(0, &[]);
+    Some(cluster)
+}
+
+#[test]
+fn a_job_outlives_the_daemon_that_conducts_it() {
+    let Some(cluster) = lab("a_job_outlives_the_daemon_that_conducts_it", 2, &["n2"]) else {
+        return;
+    };
+    let wait = "echo ready; until [ -e /tmp/go ]; do sleep 0.05; done; echo end; exit 3";
+    let fail = "echo ready; until [ -e /tmp/fail ]; do sleep 0.05; done; exit 9";
+    let begin = |name: &str, script: &str| {
+        let how = ["run", "--name", name, "--map-by", "node", "-n", "4", "sh", "-c", script];
+        let running = start(&mut cluster.landeck_on(1, &how));
+        running.out.wait_for("its processes", |text| text.matches("ready\n").count() == 4);
+        running
+    };
+    let [ends, fails, ended] = [("ends", wait), ("fails", fail), ("ended", "echo ready; sleep 299")]
+        .map(|(name, script)| begin(name, script));
+    for times in ["again, once", "again, 2 times", "again, 3 times"] {
+        cluster.signal_pid(1, cluster.daemon(1), "KILL");
+        wait_until("the next run", || {
+            let n2 = cluster.status_on(0)["hosts"][1].clone();
+            n2["state"] == "up" && n2["why"].as_str().unwrap().contains(times)
+        });
+        wait_until("a job on n2", || cluster.where_on(1, &["-n", "1"]) == ["n2"]);
+    }
+    let mut all = cluster.jobs_on(0);
+    all.sort();
+    assert_eq!(all, ["ended", "ends", "fails"]);
+    let said = "landeckd on this host has started again. The job goes on";
+    // A failure on the other host ends its job, an order ends another one, and the last one ends by itself.
+    cluster.shell(0, "touch /tmp/fail");
+    fails.end().assert(9, &[said, "on n1"]);
+    run(&mut cluster.landeck(&["end", "ended"])).assert(0, &[]);
+    ended.end().assert(143, &[said, "`landeck end` on host n1"]);
+    (0..2).for_each(|host| drop(cluster.shell(host, "touch /tmp/go")));
+    let ends = ends.end();
+    assert_eq!(ends.assert(3, &[said]).out.matches("end\n").count(), 4);
+    cluster.stop_lab();
+}
+
+#[test]
+fn a_job_that_ends_while_its_conductor_is_killed_says_how() {
+    let Some(cluster) = patient_lab("a_job_that_ends_while_its_conductor_is_killed_says_how") else {
+        return;
+    };
+    let script = "echo ready; until [ -e /tmp/go ]; do sleep 0.05; done; exit 3";
+    let how = ["run", "--map-by", "node", "-n", "4", "--on-failure", "notify", "sh", "-c", script];
+    let running = start(&mut cluster.landeck_on(1, &how));
+    running.out.wait_for("its processes", |text| text.matches("ready\n").count() == 4);
+    cluster.without_daemon(|| {
+        (0..2).for_each(|host| drop(cluster.shell(host, "touch /tmp/go")));
+        wait_until("all have ended", || (0..2).all(|host| cluster.named(host, "sh").is_empty()));
+    });
+    running.end().assert(3, &["has started again. The job goes on"]);
+    wait_until("the job is over", || cluster.jobs_on(0).is_empty());
+    cluster.stop_lab();
+}
+
+#[test]
+fn a_job_ends_that_has_lost_its_launcher_and_its_conductor() {
+    let Some(cluster) = patient_lab("a_job_ends_that_has_lost_its_launcher_and_its_conductor") else {
+        return;
+    };
+    let how = ["run", "--map-by", "node", "-n", "4", "sh", "-c", "echo ready; exec sleep 299"];
+    let running = start(&mut cluster.landeck_on(1, &how));
+    running.out.wait_for("its processes", |text| text.matches("ready\n").count() == 4);
+    cluster.without_daemon(|| cluster.signal(1, "landeck", "KILL"));
+    drop(running);
+    wait_until("the job is over", || cluster.jobs_on(0).is_empty());
+    wait_until("its processes too", || {
+        (0..2).all(|host| cluster.named(host, "sleep").is_empty())
+    });
+    cluster.stop_lab();
+}

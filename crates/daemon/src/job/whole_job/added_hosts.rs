@@ -87,8 +87,8 @@ impl WholeJob {
 
     /// Takes note of a process that is to be started.
     pub(super) fn note_start(&mut self, host: HostNumber, command: &PartCommand) {
-        if let PartCommand::Start { .. } = command {
-            self.growth.process_starts(host);
+        if let PartCommand::Start { rank, .. } = command {
+            self.growth.process_starts(host, *rank);
         }
     }
 
@@ -100,10 +100,15 @@ impl WholeJob {
         event: &PartEvent,
     ) {
         match event {
-            PartEvent::NotAdded { .. }
+            // One that runs is told again behind a restart of this daemon.
+            PartEvent::Happened(Happened::Started { rank, .. }) => {
+                self.growth.process_starts(host, *rank);
+            }
+            PartEvent::NotAdded { rank, .. }
             | PartEvent::Happened(
-                Happened::Ended { again: None, .. } | Happened::NotStarted { again: None, .. },
-            ) => self.growth.process_ended(host),
+                Happened::Ended { rank, again: None, .. }
+                | Happened::NotStarted { rank, again: None, .. },
+            ) => self.growth.process_ended(host, *rank),
             PartEvent::Over => self.growth.over(host),
             _ => {}
         }

@@ -1,10 +1,10 @@
-//! A part whose daemon is killed at any step, between the guardian and the conductor: what each of them sends, and what is
-//! lost with a daemon, in random order.
+//! A part whose daemon is killed at any step, and so is that of its launcher's host: the guardian, these two daemons and the
+//! launcher, what each of them sends, and what is lost with a daemon, in random order.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use landeck_launch::guardian::{Command, Event, ToldEvents};
+use crate::guardian::{Command, Event, ToldEvents};
 use landeck_memory::{Presence, WaitRecord};
 use landeck_protocols::door::StartWish;
 use landeck_testing::{Random, seed};
@@ -36,10 +36,13 @@ pub(super) fn wish() -> StartWish {
 #[derive(Default)]
 struct Guardian {
     told: ToldEvents,
-    /// The events, and none where it begins to tell again.
-    to_daemon: VecDeque<Option<Event>>,
-    /// The times that it begins to tell again before a daemon listens.
-    unheard: usize,
+    /// The events, and the numbers of questions where it begins to tell again.
+    to_daemon: VecDeque<Result<Event, u64>>,
+    /// The number of the last question, and whether the daemon hears nothing before the answer.
+    asked: u64,
+    is_asked: bool,
+    /// The number of the conductor's question that the daemon passes on.
+    asked_for: u64,
     from_daemon: VecDeque<Command>,
     running: BTreeMap<u32, u32>,
     last_pid: u32,
@@ -55,7 +58,7 @@ struct Guardian {
 impl Guardian {
     fn tell(&mut self, event: Event) {
         self.told.note(&event);
-        self.to_daemon.push_back(Some(event));
+        self.to_daemon.push_back(Ok(event));
     }
 
     fn start(&mut self, rank: u32) {
@@ -84,20 +87,20 @@ impl Guardian {
         self.tell(Event::StartAsked { request: self.last_wish, wish: Box::new(wish()) });
     }
 
-    /// The next daemon asks it to tell again, and hears nothing that comes before that.
-    fn kill_daemon(&mut self) {
-        self.from_daemon.push_back(Command::TellAgain);
-        self.unheard += 1;
+    /// A daemon asks it to tell again, and hears nothing that comes before that.
+    fn ask_again(&mut self, asked_for: u64) {
+        (self.asked, self.is_asked, self.asked_for) = (self.asked + 1, true, asked_for);
+        self.from_daemon.push_back(Command::TellAgain { asked: self.asked });
     }
 
     /// The next event that the daemon hears.
     fn heard(&mut self) -> Option<Event> {
         match self.to_daemon.pop_front()? {
-            None => {
-                self.unheard -= 1;
+            Err(asked) => {
+                self.is_asked &= asked != self.asked;
                 None
             }
-            event => event.filter(|_| self.unheard == 0),
+            Ok(event) => Some(event).filter(|_| !self.is_asked),
         }
     }
 
@@ -110,21 +113,59 @@ impl Guardian {
                 *self.answers.entry(request).or_default() += 1;
             }
             Command::End { .. } => self.is_to_end = true,
-            Command::TellAgain => {
-                self.to_daemon.push_back(None);
-                self.to_daemon.extend(self.told.again().into_iter().map(Some));
+            Command::TellAgain { asked } => {
+                self.to_daemon.push_back(Err(asked));
+                self.to_daemon.extend(self.told.again().into_iter().map(Ok));
             }
             _ => {}
         }
     }
 }
 
-/// The conductor, and its conversation with the daemon, which ends with that.
+/// The daemon that conducts the job, and its conversations with the part and with the launcher, which end with it.
 #[derive(Default)]
 struct Conductor {
     heard: Heard,
-    to_daemon: VecDeque<PartCommand>,
+    /// The commands, and the number of a question where the part is to tell again.
+    to_daemon: VecDeque<Result<PartCommand, u64>>,
+    /// The question that has no answer yet.
+    asked: Option<u64>,
     from_daemon: VecDeque<PartEvent>,
+    to_launcher: VecDeque<PartEvent>,
+    from_launcher: VecDeque<PartCommand>,
+}
+
+impl Conductor {
+    fn hear(&mut self, event: PartEvent) {
+        if !self.heard.is_new(HOST, &event) {
+            if let PartEvent::StartAsked { request, .. } = event {
+                self.to_daemon.extend(self.heard.answer(HOST, request).map(Ok));
+            }
+            return;
+        }
+        if let PartEvent::Stands { asked } = event {
+            self.asked.take_if(|it| *it == asked);
+            let (orders, lost) = self.heard.stands(HOST);
+            self.to_daemon.extend(orders.into_iter().map(Ok));
+            self.to_launcher.extend(lost);
+        }
+        self.to_launcher.push_back(event);
+    }
+
+    fn obey(&mut self, command: PartCommand) {
+        self.heard.ordered(HOST, &command);
+        self.to_daemon.push_back(Ok(command));
+    }
+}
+
+/// The launcher.
+#[derive(Default)]
+struct Launcher {
+    heard: Heard,
+    /// The number of conductors that were killed, and whether the part has still to tell everything again because of that.
+    returns: u64,
+    is_told_again: bool,
+    sent: Vec<PartCommand>,
     /// The events that counted, as rank and PID.
     started: BTreeMap<u32, Vec<u32>>,
     ended: BTreeMap<u32, Vec<u32>>,
@@ -134,16 +175,16 @@ struct Conductor {
     has_ended_job: bool,
 }
 
-impl Conductor {
+impl Launcher {
     fn send(&mut self, command: PartCommand) {
         self.heard.ordered(HOST, &command);
-        self.to_daemon.push_back(command);
+        self.sent.push(command);
     }
 
     fn hear(&mut self, event: PartEvent) {
         if !self.heard.is_new(HOST, &event) {
             if let PartEvent::StartAsked { request, .. } = event {
-                self.to_daemon.extend(self.heard.answer(HOST, request));
+                self.sent.extend(self.heard.answer(HOST, request));
             }
             return;
         }
@@ -172,9 +213,11 @@ impl Conductor {
                 }
                 self.send(PartCommand::AnswerStart { request, answer: refused });
             }
-            PartEvent::Stands => {
+            PartEvent::Stands { asked }
+                if asked == self.returns && std::mem::take(&mut self.is_told_again) =>
+            {
                 let (orders, lost) = self.heard.stands(HOST);
-                self.to_daemon.extend(orders);
+                self.sent.extend(orders);
                 lost.into_iter().for_each(|event| self.take(event));
             }
             _ => {}
@@ -183,14 +226,14 @@ impl Conductor {
 }
 
 /// A daemon passes an event on.
-fn passed_on(event: Event) -> PartEvent {
+fn passed_on(event: Event, asked_for: u64) -> PartEvent {
     match event {
         Event::Started { rank, pid, restart, .. } => {
             PartEvent::Happened(Happened::Started { rank, pid, restart })
         }
         Event::Ended { slot, pid, .. } => ended(slot, pid),
         Event::StartAsked { request, wish } => PartEvent::StartAsked { request, rank: None, wish },
-        Event::AllTold => PartEvent::Stands,
+        Event::AllTold => PartEvent::Stands { asked: asked_for },
         other => panic!("{other:?} never happens"),
     }
 }
@@ -208,78 +251,108 @@ fn command_of(command: PartCommand) -> Command {
 struct World {
     guardian: Guardian,
     conductor: Conductor,
+    launcher: Launcher,
 }
 
 impl World {
-    /// One of the things that can happen. `is_busy` says whether processes end and ask for others, and the daemon is killed.
+    /// One of the things that can happen. `is_busy` says whether processes end and ask for others, and daemons are killed.
     fn step(&mut self, random: &mut Random, is_busy: bool) {
-        let Self { guardian, conductor } = self;
-        match random.below(9) {
-            0 if is_busy => {
-                // What it has read goes with it, in both directions.
-                conductor.from_daemon.clear();
-                conductor.to_daemon.clear();
-                conductor.heard.restarted(HOST);
-                guardian.kill_daemon();
+        match random.below(13) {
+            0 if is_busy => self.kill_daemon(),
+            1 if is_busy && random.once_in(2) => self.kill_conductor(),
+            2 if is_busy => self.guardian.end(random.below(ADDED.end.into()) as u32),
+            3 if is_busy && self.guardian.wishes.len() < 3 => self.guardian.ask(),
+            4 if is_busy && random.once_in(20) && !self.launcher.has_ended_job => {
+                self.launcher.has_ended_job = true;
+                self.launcher.send(PartCommand::End { grace: Duration::ZERO });
             }
-            1 if is_busy => guardian.end(random.below(ADDED.end.into()) as u32),
-            2 if is_busy && guardian.wishes.len() < 3 => guardian.ask(),
-            3 if is_busy && random.once_in(20) && !conductor.has_ended_job => {
-                conductor.has_ended_job = true;
-                conductor.send(PartCommand::End { grace: Duration::ZERO });
+            5 | 6 => {
+                let heard = self.guardian.heard();
+                let asked_for = self.guardian.asked_for;
+                let passed = heard.map(|event| passed_on(event, asked_for));
+                self.conductor.from_daemon.extend(passed);
             }
-            4 | 5 => {
-                conductor.from_daemon.extend(guardian.heard().map(passed_on));
+            7 => match self.conductor.to_daemon.pop_front() {
+                Some(Ok(command)) => self.guardian.from_daemon.push_back(command_of(command)),
+                Some(Err(asked)) => self.guardian.ask_again(asked),
+                None => {}
+            },
+            8 => {
+                if let Some(command) = self.guardian.from_daemon.pop_front() {
+                    self.guardian.obey(command);
+                }
             }
-            6 => {
-                let command = conductor.to_daemon.pop_front();
-                guardian.from_daemon.extend(command.map(command_of));
+            9 => {
+                if let Some(event) = self.conductor.from_daemon.pop_front() {
+                    self.conductor.hear(event);
+                }
             }
-            7 => {
-                if let Some(command) = guardian.from_daemon.pop_front() {
-                    guardian.obey(command);
+            10 => {
+                if let Some(command) = self.conductor.from_launcher.pop_front() {
+                    self.conductor.obey(command);
                 }
             }
             _ => {
-                if let Some(event) = conductor.from_daemon.pop_front() {
-                    conductor.hear(event);
+                if let Some(event) = self.conductor.to_launcher.pop_front() {
+                    self.launcher.hear(event);
                 }
             }
         }
+        self.conductor.from_launcher.extend(self.launcher.sent.drain(..));
+    }
+
+    /// What the daemon of the part has read goes with it, in both directions.
+    fn kill_daemon(&mut self) {
+        self.conductor.from_daemon.clear();
+        self.conductor.to_daemon.clear();
+        self.conductor.heard.restarted(HOST);
+        self.conductor.to_daemon.extend(self.conductor.asked.map(Err));
+        self.guardian.ask_again(0);
+    }
+
+    /// The next conductor knows nothing. The launcher calls it, and it has the part tell everything again.
+    fn kill_conductor(&mut self) {
+        let launcher = &mut self.launcher;
+        launcher.heard.restarted(HOST);
+        (launcher.returns, launcher.is_told_again) = (launcher.returns + 1, true);
+        self.conductor = Conductor { asked: Some(launcher.returns), ..Conductor::default() };
+        self.conductor.to_daemon.push_back(Err(launcher.returns));
     }
 
     fn is_quiet(&self) -> bool {
-        let Self { guardian, conductor } = self;
+        let Self { guardian, conductor, .. } = self;
         guardian.to_daemon.is_empty()
             && guardian.from_daemon.is_empty()
             && conductor.to_daemon.is_empty()
             && conductor.from_daemon.is_empty()
+            && conductor.to_launcher.is_empty()
+            && conductor.from_launcher.is_empty()
     }
 
     /// Checks each property once nothing is under way.
     fn check(&self) {
-        let Self { guardian, conductor } = self;
-        for (rank, heard) in &conductor.started {
+        let Self { guardian, launcher, .. } = self;
+        for (rank, heard) in &launcher.started {
             let all = &guardian.started[rank];
             assert!(heard.windows(2).all(|pair| pair[0] < pair[1]), "twice or late: {heard:?}");
             assert!(heard.iter().all(|pid| all.contains(pid)));
         }
         for (rank, all) in &guardian.started {
             let last = all.last();
-            assert_eq!(conductor.started.get(rank).and_then(|heard| heard.last()), last);
+            assert_eq!(launcher.started.get(rank).and_then(|heard| heard.last()), last);
             let has_ended = last.is_some_and(|pid| guardian.ended.contains(pid));
-            let heard = conductor.ended.get(rank);
+            let heard = launcher.ended.get(rank);
             let is_heard = heard.and_then(|heard| heard.last()) == last;
             assert_eq!(is_heard, has_ended, "the end of {last:?} with number {rank}");
         }
-        for heard in conductor.ended.values() {
+        for heard in launcher.ended.values() {
             assert!(heard.windows(2).all(|pair| pair[0] < pair[1]), "twice or late: {heard:?}");
         }
         assert_eq!(guardian.wishes, BTreeSet::new(), "these have no answer");
-        assert_eq!(guardian.is_to_end, conductor.has_ended_job, "the order to end");
+        assert_eq!(guardian.is_to_end, launcher.has_ended_job, "the order to end");
         let alive: BTreeSet<u32> =
             guardian.running.keys().copied().filter(|rank| ADDED.contains(rank)).collect();
-        assert_eq!(conductor.starting, alive, "added processes");
+        assert_eq!(launcher.starting, alive, "added processes");
         assert!(guardian.answers.values().all(|times| *times >= 1));
     }
 }
@@ -291,7 +364,7 @@ fn a_killed_daemon_loses_no_event_and_doubles_none() {
         let mut random = Random::new(first.wrapping_add(number));
         let mut world = World::default();
         (0..RANKS).for_each(|rank| world.guardian.start(rank));
-        (0..300).for_each(|_| world.step(&mut random, true));
+        (0..400).for_each(|_| world.step(&mut random, true));
         // A daemon that stays passes everything on.
         while !world.is_quiet() {
             world.step(&mut random, false);

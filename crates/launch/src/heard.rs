@@ -1,6 +1,9 @@
 //! The events of a job's parts, each once, also if a daemon is killed and the next one tells them again; and the orders that
 //! such a daemon needs again.
 //!
+//! Events go from the part to the daemon that conducts the job, and from there to the launcher. Each of the two counts them: the
+//! daemon of the part may be killed, and that of the launcher.
+//!
 //! A part that stands again behind [`PartEvent::Stands`] has told everything before that its guardian knows. What its daemon
 //! was told and has not done by then is lost.
 
@@ -9,9 +12,9 @@ mod simulation;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use landeck_launch::events::Happened;
-use landeck_launch::messages::{PartCommand, PartEvent};
-use landeck_launch::output::Stream;
+use crate::events::Happened;
+use crate::messages::{PartCommand, PartEvent};
+use crate::output::Stream;
 use landeck_protocols::door::{StartAnswer, StartRefusal};
 use landeck_wire::HostNumber;
 
@@ -20,7 +23,7 @@ const ANSWERS_MAX: usize = 1_024;
 
 /// The events and the orders of a job's parts, as far as they count.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Heard {
+pub struct Heard {
     hosts: BTreeMap<HostNumber, Host>,
 }
 
@@ -62,24 +65,25 @@ struct Orders {
 
 impl Heard {
     /// Takes an event of a part; returns whether it is the first time.
-    pub(crate) fn is_new(&mut self, host: HostNumber, event: &PartEvent) -> bool {
+    pub fn is_new(&mut self, host: HostNumber, event: &PartEvent) -> bool {
         self.hosts.entry(host).or_default().is_new(event)
     }
 
     /// Takes note of a command for a part.
-    pub(crate) fn ordered(&mut self, host: HostNumber, command: &PartCommand) {
+    pub fn ordered(&mut self, host: HostNumber, command: &PartCommand) {
         self.hosts.entry(host).or_default().ordered(command);
     }
 
     /// The daemon of a host was killed, and the next one is there. Nothing that was sent to the former one comes to it.
-    pub(crate) fn restarted(&mut self, host: HostNumber) {
+    pub fn restarted(&mut self, host: HostNumber) {
         if let Some(known) = self.hosts.get_mut(&host) {
             known.doubtful.append(&mut known.starting);
         }
     }
 
-    /// A part has told everything again to its next daemon: the commands that it needs again, and the events that stand for starts which are lost.
-    pub(crate) fn stands(&mut self, host: HostNumber) -> (Vec<PartCommand>, Vec<PartEvent>) {
+    /// A part has told everything again to its next daemon: the commands that it needs again, and the events that stand for
+    /// starts which are lost.
+    pub fn stands(&mut self, host: HostNumber) -> (Vec<PartCommand>, Vec<PartEvent>) {
         let Some(known) = self.hosts.get_mut(&host) else { return Default::default() };
         let lost = std::mem::take(&mut known.doubtful).into_iter().map(|rank| {
             let refusal = StartRefusal::System("its daemon (landeckd) was killed".to_owned());
@@ -89,13 +93,13 @@ impl Heard {
     }
 
     /// The answer that a process is waiting for, if it was sent before.
-    pub(crate) fn answer(&self, host: HostNumber, request: u64) -> Option<PartCommand> {
+    pub fn answer(&self, host: HostNumber, request: u64) -> Option<PartCommand> {
         let answer = self.hosts.get(&host)?.questions.get(&request)?.clone()?;
         Some(PartCommand::AnswerStart { request, answer })
     }
 
     /// Forgets a part: it is over, or its host is lost. The host may be added again.
-    pub(crate) fn forget(&mut self, host: HostNumber) {
+    pub fn forget(&mut self, host: HostNumber) {
         self.hosts.remove(&host);
     }
 }
@@ -126,7 +130,7 @@ impl Host {
             | PartEvent::InputUnread
             | PartEvent::Places(_)
             | PartEvent::Said(_)
-            | PartEvent::Stands
+            | PartEvent::Stands { .. }
             | PartEvent::Over => true,
         }
     }
