@@ -25,6 +25,7 @@ use landeck_wire::{HostNumber, JobId, SegmentId};
 use rustix::event::epoll::EventFlags;
 
 use self::detaching::own_output;
+use self::places::Question;
 use self::returning::Returning;
 use self::starting::{WaitingWish, end_in_words};
 use crate::arbiter::Arbiter;
@@ -34,21 +35,22 @@ use crate::hosts_options::{HostsOptions, ranks_by};
 use crate::input::{InputTo, Origin};
 use crate::machine::BookedHost;
 use crate::machine_call::MachineCall;
-use crate::messages::{ArbiterReport, PartCommand, PartEvent, Whereabouts};
+use crate::messages::{ArbiterReport, PartCommand, PartEvent};
 use crate::output::{JobOutput, Stream};
 use crate::output_files::{DetachedFile, make_directory, open_output_file};
-use crate::part::{HostPart, OwnStreams, STACKS_MAX};
+use crate::part::{HostPart, OwnStreams};
 use crate::parts::{PARTS, Parts};
 use crate::plan::{LaunchPlan, PartsWay, PlannedProgram, own_name};
 use crate::record::{Record, Told};
 use crate::request::{
-    Explanation, LAUNCHER_FAILED, Launch, LaunchError, MachineWish, ServeGroups, TIMED_OUT, system,
+    LAUNCHER_FAILED, Launch, LaunchError, MachineWish, ServeGroups, TIMED_OUT, system,
 };
 use crate::spec::{HostSpec, JobSpec, RankSpec};
 use crate::starts::Starts;
 use crate::watch::Watch;
 
 mod detaching;
+mod places;
 mod returning;
 mod starting;
 
@@ -57,8 +59,6 @@ const SIGNALS: u64 = 0;
 const STDIN: u64 = 1;
 const SINKS: u64 = 1 << 32;
 
-/// How long hosts have to say where their processes are.
-const PLACES_TIME: Duration = Duration::from_secs(5);
 /// The output streams of a process, by their numbers.
 const STREAMS: [Stream; 2] = Stream::ALL;
 
@@ -302,18 +302,6 @@ impl HostState {
     const fn new(number: HostNumber, reads: bool) -> Self {
         Self { number, is_over: false, is_lost: false, owed: [0; 2], reads, has_block: false }
     }
-}
-
-/// The question where all processes are.
-#[derive(Debug)]
-struct Question {
-    until: Instant,
-    /// The time that the job had when it was asked. A debugger needs its own.
-    elapsed: Duration,
-    /// The answers, by host.
-    places: Vec<Option<Vec<Whereabouts>>>,
-    /// The reason why the job does not end, from the pictures of all hosts.
-    explanation: Option<Explanation>,
 }
 
 /// A running job.
@@ -770,42 +758,6 @@ impl<'a> Job<'a> {
         if self.question.as_ref().is_some_and(|question| now >= question.until) {
             self.end_for_time();
         }
-    }
-
-    /// Handles the timeout: asks all hosts where their processes are. The job is ended when they have answered.
-    fn ask_for_places(&mut self) {
-        let Some(record) = &mut self.record else {
-            self.output.say("The job is ended before its start (--timeout).");
-            self.is_over = true;
-            return;
-        };
-        record.take_timeout();
-        let elapsed = self.began.elapsed();
-        let stacks = self.launch.stacks;
-        let time = if stacks { STACKS_MAX + PLACES_TIME } else { PLACES_TIME };
-        let places = self.hosts.iter().map(|host| host.is_over.then(Vec::new)).collect();
-        // A debugger stops processes, so this comes before the stacks.
-        let job = self.job.map(|job| job.to_string());
-        let explanation = self.launch.explain.zip(job).and_then(|(explain, job)| explain(&job));
-        let until = Instant::now() + time;
-        self.question = Some(Question { until, elapsed, places, explanation });
-        self.command(None, PartCommand::Places { stacks });
-    }
-
-    fn take_places(&mut self, place: usize, places: Vec<Whereabouts>) {
-        let Some(question) = &mut self.question else { return };
-        question.places[place] = Some(places);
-        if question.places.iter().all(Option::is_some) {
-            self.end_for_time();
-        }
-    }
-
-    fn end_for_time(&mut self) {
-        let (Some(question), Some(record)) = (self.question.take(), &self.record) else { return };
-        let text = record.timeout_text(question.elapsed, question.explanation, question.places);
-        self.output.say(&text);
-        let grace = self.launch.grace;
-        self.command(None, PartCommand::End { grace });
     }
 
     /// Writes output, and gives credit for what was written.

@@ -301,7 +301,7 @@ impl World {
         self.conductor.from_launcher.extend(self.launcher.sent.drain(..));
     }
 
-    /// What the daemon of the part has read goes with it, in both directions.
+    /// The daemon of the part goes, with everything that it has read in both directions.
     fn kill_daemon(&mut self) {
         self.conductor.from_daemon.clear();
         self.conductor.to_daemon.clear();

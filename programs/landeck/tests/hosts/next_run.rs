@@ -142,8 +142,9 @@ fn a_job_outlives_the_daemon_that_conducts_it() {
         running.out.wait_for("its processes", |text| text.matches("ready\n").count() == 4);
         running
     };
-    let [ends, fails, ended] = [("ends", wait), ("fails", fail), ("ended", "echo ready; sleep 299")]
-        .map(|(name, script)| begin(name, script));
+    let [ends, fails, ended] =
+        [("ends", wait), ("fails", fail), ("ended", "echo ready; sleep 299")]
+            .map(|(name, script)| begin(name, script));
     for times in ["again, once", "again, 2 times", "again, 3 times"] {
         cluster.signal_pid(1, cluster.daemon(1), "KILL");
         wait_until("the next run", || {
@@ -169,7 +170,8 @@ fn a_job_outlives_the_daemon_that_conducts_it() {
 
 #[test]
 fn a_job_that_ends_while_its_conductor_is_killed_says_how() {
-    let Some(cluster) = patient_lab("a_job_that_ends_while_its_conductor_is_killed_says_how") else {
+    let Some(cluster) = patient_lab("a_job_that_ends_while_its_conductor_is_killed_says_how")
+    else {
         return;
     };
     let script = "echo ready; until [ -e /tmp/go ]; do sleep 0.05; done; exit 3";
@@ -187,7 +189,8 @@ fn a_job_that_ends_while_its_conductor_is_killed_says_how() {
 
 #[test]
 fn a_job_ends_that_has_lost_its_launcher_and_its_conductor() {
-    let Some(cluster) = patient_lab("a_job_ends_that_has_lost_its_launcher_and_its_conductor") else {
+    let Some(cluster) = patient_lab("a_job_ends_that_has_lost_its_launcher_and_its_conductor")
+    else {
         return;
     };
     let how = ["run", "--map-by", "node", "-n", "4", "sh", "-c", "echo ready; exec sleep 299"];
@@ -196,8 +199,6 @@ fn a_job_ends_that_has_lost_its_launcher_and_its_conductor() {
     cluster.without_daemon(|| cluster.signal(1, "landeck", "KILL"));
     drop(running);
     wait_until("the job is over", || cluster.jobs_on(0).is_empty());
-    wait_until("its processes too", || {
-        (0..2).all(|host| cluster.named(host, "sleep").is_empty())
-    });
+    wait_until("its processes too", || (0..2).all(|host| cluster.named(host, "sleep").is_empty()));
     cluster.stop_lab();
 }
