@@ -223,8 +223,8 @@ mod tests {
         let (get, head) =
             request(RelayOperation::Get { bytes: RELAY_PART_BYTES as u64 + 1 }).encode(5, 0);
         assert!(RelayRequest::decode(&get, &head).is_none(), "more than a part");
-        assert_eq!(RelayOutcome::from_tag(7), None);
-        let outcomes = (0..7).map(|tag| RelayOutcome::from_tag(tag).map(|it| it as u32));
-        assert!(outcomes.eq((0..7).map(Some)));
+        assert_eq!(RelayOutcome::from_tag(8), None);
+        let outcomes = (0..8).map(|tag| RelayOutcome::from_tag(tag).map(|it| it as u32));
+        assert!(outcomes.eq((0..8).map(Some)));
     }
 }

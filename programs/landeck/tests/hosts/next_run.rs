@@ -159,7 +159,7 @@ fn a_job_outlives_the_daemon_that_conducts_it() {
     let said = "landeckd on this host has started again. The job goes on";
     // A failure on the other host ends its job, an order ends another one, and the last one ends by itself.
     cluster.shell(0, "touch /tmp/fail");
-    fails.end().assert(9, &[said, "on n1"]);
+    fails.end().assert(9, &[said, "host n1) ended with exit code 9"]);
     run(&mut cluster.landeck(&["end", "ended"])).assert(0, &[]);
     ended.end().assert(143, &[said, "`landeck end` on host n1"]);
     (0..2).for_each(|host| drop(cluster.shell(host, "touch /tmp/go")));
