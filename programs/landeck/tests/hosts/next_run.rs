@@ -136,15 +136,16 @@ fn a_job_outlives_the_daemon_that_conducts_it() {
     };
     let wait = "echo ready; until [ -e /tmp/go ]; do sleep 0.05; done; echo end; exit 3";
     let fail = "echo ready; until [ -e /tmp/fail ]; do sleep 0.05; done; exit 9";
-    let begin = |name: &str, script: &str| {
-        let how = ["run", "--name", name, "--map-by", "node", "-n", "4", "sh", "-c", script];
+    let begin = |name: &str, on_failure: &str, script: &str| {
+        let way = ["run", "--name", name, "--on-failure", on_failure, "--map-by", "node"];
+        let how = [&way[..], &["-n", "4", "sh", "-c", script]].concat();
         let running = start(&mut cluster.landeck_on(1, &how));
         running.out.wait_for("its processes", |text| text.matches("ready\n").count() == 4);
         running
     };
-    let [ends, fails, ended] =
-        [("ends", wait), ("fails", fail), ("ended", "echo ready; sleep 299")]
-            .map(|(name, script)| begin(name, script));
+    let ends = begin("ends", "notify", wait);
+    let fails = begin("fails", "abort", fail);
+    let ended = begin("ended", "abort", "echo ready; sleep 299");
     for times in ["again, once", "again, 2 times", "again, 3 times"] {
         cluster.signal_pid(1, cluster.daemon(1), "KILL");
         wait_until("the next run", || {
@@ -164,7 +165,7 @@ fn a_job_outlives_the_daemon_that_conducts_it() {
     ended.end().assert(143, &[said, "`landeck end` on host n1"]);
     (0..2).for_each(|host| drop(cluster.shell(host, "touch /tmp/go")));
     let ends = ends.end();
-    assert_eq!(ends.assert(3, &[said]).out.matches("end\n").count(), 4);
+    assert_eq!(ends.assert(3, &[said]).out.matches("end\n").count(), 4, "{ends:?}");
     cluster.stop_lab();
 }
 
