@@ -245,6 +245,11 @@ impl<'a> Context<'a> {
         self.hub.reactor.unwatch(descriptor)
     }
 
+    /// The cause of the end of a job, if a word has ended it and it is not over.
+    pub(crate) fn cause_of_end(&self, job: JobId) -> Option<String> {
+        self.hub.members.words().cause_of_end(job).map(str::to_owned)
+    }
+
     /// Calls [`JobHandler::tick`] at this time at the latest. The earliest wish that lies ahead counts.
     pub(crate) fn wake_at(&mut self, at: Duration) {
         self.hub.wake_at = Some(self.hub.wake_at.map_or(at, |known| known.min(at)));

@@ -234,7 +234,11 @@ impl Jobs {
             match event {
                 CallersEvent::Starts(stream, request) => {
                     let tokens = self.tokens(CONDUCTED);
-                    let whole = WholeJob::new(stream, *request, tokens);
+                    let mut whole = WholeJob::new(stream, *request, tokens);
+                    // The machine may have been stopped since its hosts were booked.
+                    if let Some(cause) = context.cause_of_end(whole.job()) {
+                        whole.cut_off(context, &cause);
+                    }
                     self.conducted.insert(whole.job(), whole);
                 }
                 CallersEvent::Resumes { stream, job, hosts, asked } => {

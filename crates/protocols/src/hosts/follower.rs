@@ -208,6 +208,12 @@ impl WordFollower {
         its.map(|(process, (_, is_guest))| (*process, *is_guest))
     }
 
+    /// The cause of the end of a job, if a word has ended it and it is not over.
+    #[must_use]
+    pub fn cause_of_end(&self, job: JobId) -> Option<&str> {
+        self.ending.get(&job).map(|(_, cause)| cause.as_str())
+    }
+
     /// Everything that the applied words have said.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
@@ -403,6 +409,7 @@ mod tests {
         let second = WordFollower::new(first.snapshot());
         assert_eq!(second.snapshot(), first.snapshot());
         assert_eq!(first.snapshot().ending, [(JobId(2), 7, "asked".into())], "one is over");
+        assert_eq!([2, 3].map(|job| first.cause_of_end(JobId(job))), [Some("asked"), None]);
         let came: Vec<_> = second.came(JobId(2)).collect();
         assert_eq!(came, [(process(1), Some(true)), (back, None)]);
         assert_eq!(second.came(JobId(3)).count(), 0);

@@ -279,7 +279,9 @@ impl Going {
         }
         match (ended.status.code(), self.processes) {
             (Some(0), Some(count)) => {
-                assert_eq!(ended.out.matches("end\n").count(), count, "{line}: {ended:?}");
+                let said = ended.out.matches("end\n").count();
+                let may_miss = ended.err.contains("output may be missing");
+                assert!(said == count || said < count && may_miss, "{line}: {ended:?}");
             }
             (Some(0), None) => {}
             (Some(_), Some(_)) => {

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use landeck_launch::messages::PartCommand;
 use landeck_launch::spec::JobSpec;
 use landeck_protocols::hosts::Growth;
 use landeck_wire::HostNumber;
@@ -70,6 +71,13 @@ impl WholeJob {
             context.send(host, self.spec.job, JobContent::Dismiss);
         }
         self.go_on_running(context);
+        if context.cause_of_end(self.spec.job).is_some() {
+            // The order may have been lost.
+            self.is_ending = true;
+            self.give_up_adding(context);
+            let grace = self.spec.grace;
+            self.command_all(context, &PartCommand::End { grace });
+        }
     }
 
     /// Ends the job if its launcher does not come back.
