@@ -631,9 +631,10 @@ fn a_machine_is_stopped_while_a_job_starts() {
     stop_in_phase(test, &["n2", "n3"], |cluster, now| {
         for host in [0, 1] {
             (0..3).for_each(|host| drop(cluster.shell(host, "rm -f /tmp/go")));
-            let job = ["run", "--name", "new", "--map-by", "node", "-n", "3", "sh", "-c"];
-            let line =
-                [&job[..], &["until [ -e /tmp/go ]; do sleep 0.05; done; echo end"]].concat();
+            // One that is stopped before the launcher has found it is missed by name.
+            let job = ["run", "--machine", "lab", "--name", "new", "--map-by", "node", "-n", "3"];
+            let script = "until [ -e /tmp/go ]; do sleep 0.05; done; echo end";
+            let line = [&job[..], &["sh", "-c", script]].concat();
             let starting = start(&mut cluster.landeck_on(host, &line));
             wait_until("the job", || !cluster.named(host, "landeck").is_empty());
             if stop(cluster, 2, now) {
