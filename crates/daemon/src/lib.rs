@@ -41,6 +41,7 @@ use landeck_wire::{HostIncarnation, HostNumber, MachineId};
 use rustix::process::{
     DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
 };
+use tracing::info;
 
 use crate::bootstrap::Place;
 use crate::bootstrap::{Announcement, Assignment, LINE_BYTES_MAX};
@@ -243,7 +244,10 @@ fn live(role: DaemonRole, run: Run) -> Result<u8, DaemonError> {
     observers::log::begin();
     guard_keys();
     raise_descriptors();
-    let Run { server, journal, mut left, number, leased_from, returns } = run;
+    let Run { server, journal, mut left, number, end_before, leased_from, returns } = run;
+    if let Some(end) = end_before {
+        info!("landeckd has started again, as run {number}: the run before {end}");
+    }
     let role = match role {
         DaemonRole::Bootstrap { machine: Some(machine), .. } if returns => {
             DaemonRole::Return { machine }

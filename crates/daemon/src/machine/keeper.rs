@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use landeck_host::fork::fork_child;
 use landeck_host::say::complain;
-use landeck_host::{descendants, detached, process, start_signals};
+use landeck_host::{descendants, detached, process, signals, start_signals};
 use landeck_launch::guardian::server::{self, GuardianServer};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -40,6 +40,8 @@ pub(crate) struct Run {
     pub(crate) left: Entries,
     /// The number of runs before this one.
     pub(crate) number: u32,
+    /// The end of the run before, in words.
+    pub(crate) end_before: Option<String>,
     /// From when the lease of this host counts, if there was a run before.
     pub(crate) leased_from: Option<Duration>,
     /// The host comes back by its ticket.
@@ -54,6 +56,7 @@ impl Run {
             journal: Journal::none(),
             left: Entries::default(),
             number: 0,
+            end_before: None,
             leased_from: None,
             returns: false,
         }
@@ -102,19 +105,21 @@ impl Keeper {
     fn see_an_incarnation(&mut self) -> io::Result<Next> {
         // Guardians are forked by a process that has neither keys nor sockets.
         let server = server::fork_detached().map_err(io::Error::other)?;
-        let (mut left, mut leased_from) = (Entries::default(), None);
+        let (mut left, mut leased_from, mut end_before) = (Entries::default(), None, None);
         for number in 0.. {
             let (journal, kept) = Journal::pair()?;
             let Some(daemon) = fork_kept()? else {
                 drop(kept);
                 let _ = rustix::thread::set_name(crate::NAME);
                 let (server, returns) = (server.inherited(), self.returns);
-                return Ok(Next::Run(Run { server, journal, left, number, leased_from, returns }));
+                let run = Run { server, journal, left, number, end_before, leased_from, returns };
+                return Ok(Next::Run(run));
             };
             drop(journal);
             self.begin_to_keep()?;
             let status = see_its_end(daemon, &kept, &mut left)?;
             leased_from = kept.leased_from().or(leased_from);
+            end_before = Some(end_in_words(status));
             descendants::kill_all(&[server.pid()]);
             if !was_killed(status) {
                 return Ok(match exit_code(status) {
@@ -201,6 +206,14 @@ fn was_killed(status: i32) -> bool {
     status & 0x7f != 0 || exit_code(status) == PANIC
 }
 
+/// The end of a process with this raw wait status, in words.
+fn end_in_words(status: i32) -> String {
+    match status & 0x7f {
+        0 => format!("ended with exit code {}", exit_code(status)),
+        signal => format!("was killed by signal {signal} ({})", signals::name(signal).0),
+    }
+}
+
 /// The exit code; that of a failure for a process that was killed.
 fn exit_code(status: i32) -> u8 {
     match status & 0x7f {
@@ -232,5 +245,7 @@ mod tests {
         assert!(was_killed(signal(9)) && was_killed(signal(6)) && was_killed(code(101)));
         assert!(!was_killed(code(0)) && !was_killed(code(1)));
         assert_eq!([code(0), code(75), signal(9)].map(exit_code), [0, COMES_BACK, 1]);
+        assert_eq!(end_in_words(signal(9)), "was killed by signal 9 (SIGKILL)");
+        assert_eq!(end_in_words(code(101)), "ended with exit code 101");
     }
 }

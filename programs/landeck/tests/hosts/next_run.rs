@@ -157,6 +157,12 @@ fn a_job_outlives_the_daemon_that_conducts_it() {
     let mut all = cluster.jobs_on(0);
     all.sort();
     assert_eq!(all, ["ended", "ends", "fails"]);
+    let log = run(&mut cluster.landeck_on(1, &["vm", "log"]));
+    log.assert(0, &[]);
+    assert!(
+        log.out.contains("as run 3: the run before was killed by signal 9 (SIGKILL)"),
+        "{log:?}"
+    );
     let said = "landeckd on this host has started again. The job goes on";
     // A failure on the other host ends its job, an order ends another one, and the last one ends by itself.
     cluster.shell(0, "touch /tmp/fail");
