@@ -268,6 +268,12 @@ impl<F> Pair<F> {
         self.pushed
     }
 
+    /// The position behind everything that went onto a path, whichever it was.
+    #[must_use]
+    pub const fn sent_most(&self) -> u64 {
+        self.sent_most
+    }
+
     /// How many further frames are granted.
     #[must_use]
     pub const fn ahead(&self) -> u64 {

@@ -118,6 +118,12 @@ impl RelayRequests {
         self.pair.received_there()
     }
 
+    /// How many requests have gone over any connection.
+    #[must_use]
+    pub const fn sent(&self) -> u32 {
+        self.pair.sent_most() as u32
+    }
+
     /// The next request for the connection.
     pub fn next_to_send(&mut self) -> Option<(&Header, &[u8])> {
         let (position, ()) = self.pair.next_to_send()?;

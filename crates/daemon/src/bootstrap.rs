@@ -5,6 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::time::Duration;
 
+use ipnet::IpNet;
+use landeck_launch::hosts_options::PortRange;
+use landeck_launch::machine::MachineName;
 use landeck_trust::KeyHash;
 use landeck_wire::{HostIncarnation, HostNumber, MachineId};
 use serde::{Deserialize, Serialize};
@@ -36,6 +39,17 @@ impl DaemonOptions {
     pub const fn host_timeout(self) -> Duration {
         Duration::from_millis(self.host_timeout_ms)
     }
+}
+
+/// The machine of a daemon, and the options that it was started with: it comes back with them.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Place {
+    /// The machine.
+    pub(crate) machine: MachineName,
+    /// The ports that the daemon may use.
+    pub(crate) ports: Option<PortRange>,
+    /// The networks that it prefers.
+    pub(crate) networks: Vec<IpNet>,
 }
 
 /// The line that a daemon writes when it was started:

@@ -1,4 +1,4 @@
-//! The clock of a daemon: the time that its host has been up, also asleep, since the daemon began.
+//! The clock of a daemon: the time that its host has been up, also asleep. All runs of a daemon have the same.
 
 use std::time::Duration;
 
@@ -6,24 +6,13 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// The clock.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct BootClock {
-    began: Duration,
-}
+pub(crate) struct BootClock;
 
 impl BootClock {
-    /// Starts the clock.
-    pub(crate) fn start() -> Self {
-        Self { began: since_boot() }
-    }
-
-    /// The time since the start.
+    /// The time since the host was started. CLOCK_BOOTTIME, unlike CLOCK_MONOTONIC, goes on while the computer sleeps. Other
+    /// hosts do not wait for it either.
     pub(crate) fn now(self) -> Duration {
-        since_boot().saturating_sub(self.began)
+        let time = clock_gettime(ClockId::Boottime);
+        Duration::new(time.tv_sec.max(0).unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
     }
-}
-
-/// CLOCK_BOOTTIME, unlike CLOCK_MONOTONIC, goes on while the computer sleeps. Other hosts do not wait for it either.
-fn since_boot() -> Duration {
-    let time = clock_gettime(ClockId::Boottime);
-    Duration::new(time.tv_sec.max(0).unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }

@@ -21,9 +21,14 @@ use crate::facts::HostFacts;
 use crate::figures::LinkFindings;
 use crate::hub::Hub;
 use crate::job_message::{JobContent, JobMessage};
+use crate::journal::Journal;
+use crate::lanes::Lanes;
 use crate::links::MeasuringSecret;
 use crate::machine_message::MachineMessage;
-use crate::reactor::JOB_TOKENS;
+use crate::parts::{PartOfHost, far_processes};
+use crate::reactor::{JOB_TOKENS, Reactor};
+#[cfg(test)]
+use crate::relay::Relay;
 use crate::trunks::envelope::EnvelopeClass;
 
 /// The daemon, as the jobs of its host see it.
@@ -47,6 +52,12 @@ pub(crate) trait JobHandler {
     fn tick(&mut self, context: &mut Context<'_>);
     /// A host is connected: its trunk is open, for the first time or again.
     fn host_up(&mut self, context: &mut Context<'_>, host: HostNumber);
+    /// The daemon of a host has started again, and its parts run on. What was on its way to it or from it is lost: messages to
+    /// it that were sent before this, and those of the daemon before that have not come.
+    fn host_restarted(&mut self, _: &mut Context<'_>, _: HostNumber) {}
+    /// This daemon has a copy of the words now, and knows the hosts. If it has started again, it takes the parts up in this
+    /// call that it has: those that it has not then are over for the arbiter.
+    fn welcomed(&mut self, _: &mut Context<'_>) {}
     /// A host is not connected any more: its trunk ended and could not be renewed.
     fn host_down(&mut self, context: &mut Context<'_>, host: HostNumber, why: String);
     /// The arbiter, which is this host, has judged that a host is lost, as it was silent for `silent_ms` milliseconds. The
@@ -62,9 +73,28 @@ impl<'a> Context<'a> {
         Self { hub }
     }
 
-    /// The time since the daemon began, by the clock that goes on while the host sleeps.
+    /// The time, by a clock that goes on while the host sleeps. All runs of the daemon have it in common.
     pub(crate) fn now(&self) -> Duration {
         self.hub.now()
+    }
+
+    /// From when the lease of this host counts: the next run of its daemon needs it.
+    #[cfg(test)]
+    pub(crate) fn leased_from(&self) -> Option<Duration> {
+        self.hub.leased_from()
+    }
+
+    /// Says what the arbiter may not have heard of the run before of this daemon, if there was one. The parts are taken up that
+    /// are left of it.
+    pub(crate) fn resumed(&mut self) {
+        if self.run() > 0 {
+            self.hub.resumed();
+        }
+    }
+
+    /// The run of this daemon within its incarnation.
+    pub(crate) fn run(&self) -> u32 {
+        self.hub.station.run
     }
 
     /// The number of this host.
@@ -151,6 +181,19 @@ impl<'a> Context<'a> {
         self.hub.post(to, EnvelopeClass::Bulk, JobMessage { job, content });
     }
 
+    /// Opens a trunk to a host, if there is none.
+    #[cfg(test)]
+    pub(crate) fn want_trunk(&mut self, host: HostNumber) {
+        let now = self.now();
+        self.hub.trunks.want(host, now);
+    }
+
+    /// Everything that the words have said that were applied here.
+    #[cfg(test)]
+    pub(crate) fn snapshot(&self) -> landeck_protocols::hosts::Snapshot {
+        self.hub.members.words().snapshot()
+    }
+
     /// The bytes of output and input on the way to a host that it has not confirmed.
     #[cfg(test)]
     pub(crate) fn unsent_bulk(&self, to: HostNumber) -> usize {
@@ -202,6 +245,11 @@ impl<'a> Context<'a> {
         self.hub.reactor.unwatch(descriptor)
     }
 
+    /// The cause of the end of a job, if a word has ended it and it is not over.
+    pub(crate) fn cause_of_end(&self, job: JobId) -> Option<String> {
+        self.hub.members.words().cause_of_end(job).map(str::to_owned)
+    }
+
     /// Calls [`JobHandler::tick`] at this time at the latest. The earliest wish that lies ahead counts.
     pub(crate) fn wake_at(&mut self, at: Duration) {
         self.hub.wake_at = Some(self.hub.wake_at.map_or(at, |known| known.min(at)));
@@ -218,13 +266,42 @@ impl<'a> Context<'a> {
         segment: Segment,
         far: Vec<ProcessId>,
     ) -> io::Result<()> {
+        self.take_part(job, segment, far, |lanes, reactor, part| lanes.add_part(reactor, job, part))
+    }
+
+    /// Goes on with a part of the run before: its segment, and the listening socket for its processes.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub(crate) fn resume_part(
+        &mut self,
+        job: JobId,
+        segment: Segment,
+        listener: OwnedFd,
+    ) -> io::Result<()> {
+        let far = far_processes(&segment);
+        self.take_part(job, segment.clone(), far, |lanes, reactor, part| {
+            lanes.resume_part(reactor, job, part, listener)
+        })?;
+        let untold = self.hub.lanes.untold(SegmentId(segment.plan().host));
+        self.hub.relay.resume(segment, untold);
+        Ok(())
+    }
+
+    fn take_part(
+        &mut self,
+        job: JobId,
+        segment: Segment,
+        far: Vec<ProcessId>,
+        listen: impl FnOnce(&mut Lanes, &mut Reactor, &PartOfHost) -> io::Result<()>,
+    ) -> io::Result<()> {
         let hub = &mut *self.hub;
         let host = SegmentId(segment.plan().host);
         hub.parts.add(job, segment, far, hub.members.words());
         // The new segment has none yet.
         hub.numbers_at = Duration::ZERO;
         if let Some(part) = hub.parts.get(job)
-            && let Err(error) = hub.lanes.add_part(&mut hub.reactor, job, part)
+            && let Err(error) = listen(&mut hub.lanes, &mut hub.reactor, part)
         {
             hub.parts.remove(job);
             return Err(error);
@@ -237,6 +314,16 @@ impl<'a> Context<'a> {
             hub.send(HostNumber::ARBITER, &DaemonMessage::PartAdded { job, segment: host });
         }
         Ok(())
+    }
+
+    /// The listening socket for the processes of a part.
+    pub(crate) fn listener_of(&self, job: JobId) -> Option<BorrowedFd<'_>> {
+        self.hub.lanes.listener_of(job)
+    }
+
+    /// The journal of this daemon.
+    pub(crate) fn journal(&self) -> &Journal {
+        &self.hub.journal
     }
 
     /// Adds the places of the guests of one more host of a job, behind all others of its segment here.
@@ -330,6 +417,28 @@ impl<'a> Context<'a> {
     #[cfg(test)]
     pub(crate) fn trunks_deadline(&self) -> Option<Duration> {
         self.hub.trunks.deadline()
+    }
+
+    /// Plays that this daemon has started again, as far as its lanes and its relay know: they go on with the processes of a part.
+    #[cfg(test)]
+    pub(crate) fn begin_lanes_again(&mut self, job: JobId, run: u32) {
+        let hub = &mut *self.hub;
+        let listener = hub.lanes.listener_of(job).expect("its socket");
+        let kept = listener.try_clone_to_owned().expect("a descriptor");
+        hub.reactor.unwatch(listener).expect("it was watched");
+        hub.lanes = hub.lanes.of_run(run);
+        for host in hub.members.hosts() {
+            hub.lanes.add_host(host.host, hub.trunks.addresses(host.host).len());
+        }
+        hub.relay = Relay::default();
+        let part = hub.parts.remove(job).expect("a part");
+        self.resume_part(job, part.segment, kept).expect("it listens");
+    }
+
+    /// Plays that the daemon of a host has started again, as far as the lanes here know.
+    #[cfg(test)]
+    pub(crate) fn lanes_restarted(&mut self, host: HostNumber, run: u32) {
+        self.hub.with_lanes(|lanes, tools| lanes.host_restarted(tools, host, run));
     }
 
     /// Gives a host its next return ticket; for the founder of a machine that stays.

@@ -109,6 +109,19 @@ pub(crate) enum DaemonMessage {
         /// The segment of the part.
         segment: SegmentId,
     },
+    /// The sender, whose daemon has started again, has these parts and no others.
+    PartsKept {
+        /// Their segments.
+        segments: Vec<SegmentId>,
+    },
+    /// The daemon of a host has started again, as the arbiter has noticed. Messages of the receiver for it that came to the
+    /// arbiter before this are lost, and those of the daemon before.
+    Restarted {
+        /// The host.
+        host: HostNumber,
+        /// The run of its daemon.
+        run: u32,
+    },
     /// A host needs numbers for the groups of a job.
     NumbersWanted {
         /// The job.

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use landeck_trust::{HeartbeatOpener, HeartbeatSealer, TrustError};
@@ -76,6 +76,11 @@ impl Heartbeats {
         let is_version_6 = getsockname(&socket)
             .is_ok_and(|address| address.address_family() == AddressFamily::INET6);
         self.socket = Some(DatagramSocket { socket, is_version_6 });
+    }
+
+    /// The socket.
+    pub(crate) fn socket(&self) -> Option<BorrowedFd<'_>> {
+        self.socket.as_ref().map(|datagrams| datagrams.socket.as_fd())
     }
 
     /// Uses the secret of a new trunk to a host, which runs over this socket, and whose daemon listens on this port.

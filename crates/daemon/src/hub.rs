@@ -23,6 +23,7 @@ use rustix::event::epoll::EventFlags;
 
 use crate::addresses;
 use crate::bootstrap::DaemonOptions;
+use crate::bootstrap::Place;
 use crate::calls::listener::Listener;
 use crate::clock::BootClock;
 use crate::daemon_message::DaemonMessage;
@@ -30,6 +31,7 @@ use crate::facts::HostFacts;
 use crate::figures;
 use crate::heartbeats::{HeardBeat, Heartbeats};
 use crate::job_message::JobMessage;
+use crate::journal::{Change, Entry, EntryName, Journal, KeptPlace};
 use crate::lanes::{LaneTools, Lanes, LanesEvent};
 use crate::links::{LinkMeasurer, LinkTools};
 use crate::machine_message::MachineMessage;
@@ -69,6 +71,10 @@ pub(crate) enum Incoming {
     Verdict(WordContent),
     /// A host is connected.
     Up(HostNumber),
+    /// The daemon of a host has started again: what was on its way to it or from it is lost.
+    Restarted(HostNumber),
+    /// This daemon has learned everything that was said before it had a copy of the words.
+    Welcomed,
     /// A host is not connected any more, and will not be again.
     Down(HostNumber, String),
 }
@@ -93,7 +99,7 @@ pub(crate) struct Port {
 }
 
 /// The place of a daemon in its machine.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Station {
     /// The machine.
     pub(crate) machine: MachineId,
@@ -103,6 +109,10 @@ pub(crate) struct Station {
     pub(crate) own: HostEntry,
     /// The entry of the arbiter. On the arbiter it is that of this host.
     pub(crate) arbiter: HostEntry,
+    /// The run of this daemon within its incarnation: 0, and one more each time that it is started again.
+    pub(crate) run: u32,
+    /// From when the lease of this host counts, if the run before had it, by the clock of all runs.
+    pub(crate) leased_from: Option<Duration>,
 }
 
 /// The reason of the end of a daemon, apart from its jobs.
@@ -141,6 +151,7 @@ pub(crate) struct Hub {
     pub(crate) pictures: Pictures,
     pub(crate) inbox: VecDeque<Incoming>,
     pub(crate) wake_at: Option<Duration>,
+    pub(crate) journal: Journal,
     pub(crate) tokens: JoinTokens,
     /// The return tickets of the hosts; for the founder of a machine that stays.
     pub(crate) tickets: ReturnTickets,
@@ -178,7 +189,7 @@ impl Port {
     pub(crate) fn closed(range: Option<PortRange>, networks: &[IpNet]) -> io::Result<Self> {
         let (reactor, listener) = (Reactor::new()?, Listener::closed(range));
         let pair = KeyPair::generate().map_err(io::Error::other)?;
-        let (addresses, clock) = (addresses::here(networks), BootClock::start());
+        let (addresses, clock) = (addresses::here(networks), BootClock);
         let networks = networks.to_vec();
         Ok(Self { reactor, listener, datagrams: None, pair, addresses, networks, clock })
     }
@@ -191,6 +202,34 @@ impl Port {
         let mut port = Self::closed(range, networks)?;
         port.datagrams = Some(port.listener.open(&mut port.reactor)?);
         Ok(port)
+    }
+
+    /// The port of a daemon that has started again, with the keys and the sockets of the run before: that for connections and
+    /// that for datagrams.
+    ///
+    /// # Errors
+    /// The kernel's error, or that of the library of keys.
+    pub(crate) fn inherited(
+        pair: KeyPair,
+        [connections, datagrams]: [OwnedFd; 2],
+        (range, networks): (Option<PortRange>, &[IpNet]),
+    ) -> io::Result<Self> {
+        let mut port = Self::closed(range, networks)?;
+        port.listener.go_on(&mut port.reactor, connections)?;
+        Ok(Self { pair, datagrams: Some(datagrams), ..port })
+    }
+
+    /// Copies of the sockets of an open port for the next run: that for connections and that for datagrams.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    #[cfg(test)]
+    pub(crate) fn sockets(&self) -> io::Result<Option<[OwnedFd; 2]>> {
+        let Some((listener, datagrams)) = self.listener.socket().zip(self.datagrams.as_ref())
+        else {
+            return Ok(None);
+        };
+        Ok(Some([listener.try_clone_to_owned()?, datagrams.try_clone()?]))
     }
 
     /// The entry of this host in a host table.
@@ -227,18 +266,16 @@ impl Hub {
             false => (Members::join(own), Vec::new()),
         };
         let boot = figures::boot_identity();
+        let (run, incarnation) = (station.run, station.own.incarnation);
         let watch = match own == HostNumber::ARBITER {
-            true => SilenceWatch::Arbiter {
-                timing,
-                own: (station.own.incarnation, boot),
-                detectors: std::collections::BTreeMap::new(),
-            },
+            true => SilenceWatch::of_arbiter(timing, (incarnation, boot)),
             false => {
-                let (own, arbiter) = (station.own.incarnation, station.arbiter.incarnation);
-                SilenceWatch::Host(Lease::new(timing, own, arbiter, boot, now))
+                let arbiter = station.arbiter.incarnation;
+                let lease = Lease::new(timing, incarnation, arbiter, boot, now);
+                SilenceWatch::of_host(lease, station.leased_from.map(|from| (run, from)))
             }
         };
-        let place = (own, station.machine);
+        let place = (own, station.machine, run);
         let limits = (timing.lease(), timing.timeout());
         let mut trunks = Trunks::new(place, pair.clone(), addresses, limits);
         trunks.add_host(&reactor, station.arbiter.clone(), now);
@@ -255,12 +292,13 @@ impl Hub {
             trunks,
             lanes,
             links: LinkMeasurer::new(own, station.machine),
-            parts: Parts::default(),
+            parts: Parts::of_run(run),
             relay: Relay::default(),
             names: NameTable::default(),
-            pictures: Pictures::default(),
+            pictures: Pictures::of_run(run),
             inbox: VecDeque::new(),
             wake_at: None,
+            journal: Journal::none(),
             tokens: JoinTokens::default(),
             tickets: ReturnTickets::default(),
             facts_of: BTreeMap::from([(own, facts.clone())]),
@@ -322,6 +360,20 @@ impl Hub {
         self.pictures.add_machine(&mut self.reactor, address)
     }
 
+    /// Writes this journal from now on, and the place of the daemon first.
+    pub(crate) fn keep(&mut self, journal: Journal, place: Place) {
+        let Station { machine, options, own, arbiter, .. } = self.station.clone();
+        let key = self.pair.private().to_vec();
+        let entry = KeptPlace { machine, options, own, arbiter, key, place };
+        let sockets = self.listener.socket().into_iter().chain(self.heartbeats.socket()).collect();
+        let entry = Entry::Place(Box::new(entry));
+        journal.write(vec![Change::keep(EntryName::Place, &entry, sockets)]);
+        if let Some(from) = self.watch.leased_from() {
+            journal.note_lease(from);
+        }
+        self.journal = journal;
+    }
+
     /// Ends when SIGTERM comes.
     ///
     /// # Errors
@@ -350,7 +402,7 @@ impl Hub {
         Ok(())
     }
 
-    /// The time since the daemon began.
+    /// The time, by a clock that all runs of the daemon have in common.
     pub(crate) fn now(&self) -> Duration {
         self.clock.now()
     }
@@ -358,6 +410,12 @@ impl Hub {
     /// This host.
     pub(crate) const fn own(&self) -> HostNumber {
         self.station.own.host
+    }
+
+    /// From when the lease of this host counts: the next run of its daemon needs it.
+    #[cfg(test)]
+    pub(crate) fn leased_from(&self) -> Option<Duration> {
+        self.watch.leased_from()
     }
 
     /// The key of this daemon.
@@ -611,7 +669,10 @@ impl Hub {
         call(links, &mut LinkTools { reactor, trunks, clock: *clock })
     }
 
-    fn with_lanes<T>(&mut self, call: impl FnOnce(&mut Lanes, &mut LaneTools) -> T) -> T {
+    pub(crate) fn with_lanes<T>(
+        &mut self,
+        call: impl FnOnce(&mut Lanes, &mut LaneTools) -> T,
+    ) -> T {
         let now = self.clock.now();
         let Self { lanes, reactor, trunks, parts, .. } = self;
         call(lanes, &mut LaneTools { reactor, trunks, parts, now })

@@ -65,8 +65,17 @@ pub(crate) enum JobContent {
     NotStarted(PartRefusal),
     /// From the conductor: a command of the launcher, or one that follows from a failure elsewhere.
     Command(PartCommand),
+    /// From the conductor that takes the place of one that was killed: tell everything again.
+    TellAgain {
+        /// The number that the answer has.
+        asked: u64,
+    },
     /// An event of the part. Output and the last event travel as bulk.
     Event(PartEvent),
+    /// To the conductor: this host has no part of the job any more, for this reason.
+    PartLost(String),
+    /// From the conductor: the last event of the part has come.
+    OverTaken,
     /// To the conductor: a process of this host wants to join the job, so have a part made here. The answer is the part, or
     /// that it was refused.
     PartWanted,

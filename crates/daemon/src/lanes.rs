@@ -85,6 +85,11 @@ pub(crate) enum LanesEvent {
         /// The process.
         process: ProcessId,
     },
+    /// A process of this host has said how far each sender may go that used the relay of an earlier run of the daemon.
+    RelayTold {
+        /// The process.
+        process: ProcessId,
+    },
     /// A process of this host has left and runs on, or a guest has ended. The guardian reports only the ends of the
     /// processes that it has started.
     Ended {
@@ -224,6 +229,8 @@ pub(crate) struct Lanes {
     early: BTreeSet<(u64, u32)>,
     names: names::NamesAsked,
     leaving: leavers::Leavers,
+    /// The processes for which the relay of an earlier run has laid messages, and which have not said how many came.
+    untold: BTreeSet<ProcessId>,
     relays: relays::RelayDials,
     /// The hosts to which the last connection could not be opened.
     unconnected: BTreeSet<HostNumber>,
@@ -233,9 +240,9 @@ pub(crate) struct Lanes {
 }
 
 impl Lanes {
-    /// The lanes of a host without jobs.
+    /// The lanes of a host without jobs, in this run of its daemon.
     pub(crate) fn new(
-        (own, machine): (HostNumber, MachineId),
+        (own, machine, run): (HostNumber, MachineId, u32),
         is_plain: bool,
         timing: HostTiming,
         undelivered_max: usize,
@@ -248,7 +255,7 @@ impl Lanes {
             timeout,
             silence: timing.silence(),
             undelivered_max,
-            machine_of_lanes: Dialling::new(timeout),
+            machine_of_lanes: Dialling::of_run(timeout, run),
             listeners: HashMap::new(),
             residents: HashMap::new(),
             tokens: HashMap::new(),
@@ -261,11 +268,19 @@ impl Lanes {
             early: BTreeSet::new(),
             names: names::NamesAsked::default(),
             leaving: leavers::Leavers::default(),
-            relays: relays::RelayDials::default(),
+            untold: BTreeSet::new(),
+            relays: relays::RelayDials::of_run(run),
             unconnected: BTreeSet::new(),
             unreached: BTreeMap::new(),
             events: Vec::new(),
         }
+    }
+
+    /// The lanes of another run of the daemon, which knows nothing.
+    #[cfg(test)]
+    pub(crate) fn of_run(&self, run: u32) -> Self {
+        let timing = HostTiming::new(self.timeout);
+        Self::new((self.own, self.machine, run), self.is_plain, timing, self.undelivered_max)
     }
 
     /// Takes the events since the last call.
@@ -370,6 +385,15 @@ impl Lanes {
         let outputs = self.machine_of_lanes.trunk_renewed(host);
         self.perform(tools, outputs, None);
         self.relay_host_up(tools, host);
+    }
+
+    /// The daemon of a host has started again, as this run. It knows only those lanes that its processes tell it, and what was
+    /// said to the one before may be lost.
+    pub(crate) fn host_restarted(&mut self, tools: &mut LaneTools, host: HostNumber, run: u32) {
+        self.unreached.remove(&host);
+        self.machine_of_lanes.restarted(host, run);
+        let outputs = self.machine_of_lanes.trunk_renewed(host);
+        self.perform(tools, outputs, None);
     }
 
     /// No trunk to a host could be opened.

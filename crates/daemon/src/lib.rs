@@ -14,6 +14,7 @@
 //! | `links` | what messages between hosts cost |
 //! | `job` | starting and ending the parts of a job |
 //! | `machine` | machines that stay: their callers, and what their founder knows |
+//! | `journal` | everything that the next run of this daemon needs |
 //! | `observers` | what observers see of the other hosts of a job, and of their daemons |
 //! | [`bootstrap`], [`facts`], `join` | how a daemon gets its place |
 
@@ -21,33 +22,37 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
+use std::time::Duration;
 
 use ipnet::IpNet;
 use landeck_host::detached::{self, Side};
 use landeck_host::say;
 use landeck_host::signals::CaughtSignals;
 use landeck_joining::inherited;
+use landeck_launch::guardian::GuardianError;
 use landeck_launch::guardian::server::{self, GuardianServer};
 use landeck_launch::hosts_options::PortRange;
 use landeck_launch::machine::MachineName;
-use landeck_trust::{JoinToken, KeyHash};
+use landeck_trust::{JoinToken, KeyHash, KeyPair};
 use landeck_wire::word::HostEntry;
 use landeck_wire::{HostIncarnation, HostNumber, MachineId};
 use rustix::process::{
     DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
 };
+use tracing::info;
 
+use crate::bootstrap::Place;
 use crate::bootstrap::{Announcement, Assignment, LINE_BYTES_MAX};
 use crate::daemon_message::DaemonMessage;
 use crate::facts::HostFacts;
 use crate::hub::{Hub, Port, Station};
 use crate::job::jobs::{CALLERS, Jobs};
-use crate::machine::keeper;
+use crate::journal::{Entries, Entry, EntryName, KeptPlace};
+use crate::machine::keeper::{self, Run};
 use crate::machine::returning::{ReturnError, Returning};
-use crate::machine::standing::{Place, Standing};
+use crate::machine::standing::Standing;
 use crate::machine::ticket::ReturnTicket;
 pub use crate::process_socket::process_socket_name;
 
@@ -65,6 +70,7 @@ mod hub;
 mod job;
 mod job_message;
 mod join;
+mod journal;
 mod lanes;
 mod links;
 mod machine;
@@ -191,7 +197,6 @@ pub fn run(role: DaemonRole) -> ExitCode {
         DaemonRole::Bootstrap { machine, .. } => machine.is_some(),
         DaemonRole::Return { .. } | DaemonRole::Arbiter { .. } | DaemonRole::Join { .. } => false,
     };
-    let is_detached = stays || matches!(role, DaemonRole::Return { .. });
     if stays {
         match detached::fork() {
             Ok(Side::Detached) => {}
@@ -202,30 +207,23 @@ pub fn run(role: DaemonRole) -> ExitCode {
             }
         }
     }
-    if let DaemonRole::Bootstrap { machine: Some(machine), .. } = &role {
-        match keeper::keep(machine) {
-            Ok(None) => {}
-            Ok(Some(code)) => return ExitCode::from(code),
-            Err(error) => {
-                say::complain(format_args!("landeckd cannot be kept: {error}"));
-                return ExitCode::FAILURE;
-            }
-        }
-    }
     // Guardians are forked by a process that has neither keys nor sockets.
-    let server = match if is_detached { server::fork_detached() } else { server::fork() } {
-        Ok(server) => server,
+    let run = match &role {
+        DaemonRole::Bootstrap { machine: Some(_), .. } => keeper::keep(false),
+        DaemonRole::Return { .. } => keeper::keep(true),
+        DaemonRole::Founder { .. } => only_run(server::fork_detached()),
+        _ => only_run(server::fork()),
+    };
+    let run = match run {
+        Ok(Ok(run)) => run,
+        Ok(Err(code)) => return ExitCode::from(code),
         Err(error) => {
-            say::complain(format_args!("landeckd cannot fork its guardian server: {error}"));
+            say::complain(format_args!("landeckd cannot begin: {error}"));
             return ExitCode::FAILURE;
         }
     };
-    match live(role, server) {
-        Ok(DaemonEnd::Code(code)) => ExitCode::from(code),
-        Ok(DaemonEnd::ComesBack(machine)) => {
-            say::complain(format_args!("landeckd cannot start itself again: {}", again(&machine)));
-            ExitCode::FAILURE
-        }
+    match live(role, run) {
+        Ok(code) => ExitCode::from(code),
         Err(error) => {
             say::complain(error);
             ExitCode::FAILURE
@@ -233,29 +231,36 @@ pub fn run(role: DaemonRole) -> ExitCode {
     }
 }
 
-/// The end of a daemon.
-enum DaemonEnd {
-    /// It has ended with this code.
-    Code(u8),
-    /// It has lost the founder of this machine, and everything in it has ended.
-    ComesBack(MachineName),
+/// The run of a daemon without a keeper.
+fn only_run(server: Result<GuardianServer, GuardianError>) -> io::Result<Result<Run, u8>> {
+    Ok(Ok(Run::only(server.map_err(io::Error::other)?)))
 }
 
-/// Starts this program anew in the place of this process, which has neither keys nor sockets then. Returns the error if that
-/// fails.
-fn again(machine: &MachineName) -> io::Error {
-    let name = machine.to_string();
-    Command::new("/proc/self/exe").arg0("landeckd").args(["return", "--machine", &name]).exec()
-}
-
-fn live(role: DaemonRole, server: GuardianServer) -> Result<DaemonEnd, DaemonError> {
+/// Returns the exit code of the daemon: [`keeper::COMES_BACK`] when it has lost its founder, and everything in it has ended.
+fn live(role: DaemonRole, run: Run) -> Result<u8, DaemonError> {
     inherited::reserve_standard();
     let system = |attempt| move |source| DaemonError::System { attempt, source };
     let signals = CaughtSignals::catch().map_err(system("catch signals"))?;
     observers::log::begin();
     guard_keys();
     raise_descriptors();
+    let Run { server, journal, mut left, number, end_before, leased_from, returns } = run;
+    if let Some(end) = end_before {
+        info!("landeckd has started again, as run {number}: the run before {end}");
+    }
+    let role = match role {
+        DaemonRole::Bootstrap { machine: Some(machine), .. } if returns => {
+            DaemonRole::Return { machine }
+        }
+        role => role,
+    };
     let (mut hub, mut jobs) = match role {
+        _ if number > 0 => {
+            let (mut hub, place) = resumed(&mut left, (number, leased_from))?;
+            hub.show_jobs(&place.machine.look_address()).map_err(system("listen for observers"))?;
+            hub.keep(journal, place.clone());
+            (hub, Jobs::of_machine(server, standing(place, false)?.returned(), left))
+        }
         DaemonRole::Arbiter { launcher } => found(server, launcher)?,
         DaemonRole::Founder { machine, options, ports, networks } => {
             let looks = machine.look_address();
@@ -265,22 +270,22 @@ fn live(role: DaemonRole, server: GuardianServer) -> Result<DaemonEnd, DaemonErr
             let port = Port::closed(ports, &networks).map_err(system("make its keys"))?;
             let mut hub = founded(options, port)?;
             hub.show_jobs(&looks).map_err(system("listen for observers"))?;
-            (hub, Jobs::of_machine(server, standing))
+            (hub, Jobs::of_machine(server, standing, left))
         }
         DaemonRole::Bootstrap { machine: Some(machine), name, ports, networks, .. } => {
             let mut hub = assigned(name, None, ports, &networks)?;
             hub.show_jobs(&machine.look_address()).map_err(system("listen for observers"))?;
             let place = Place { machine, ports, networks };
-            (hub, Jobs::of_machine(server, standing(place, false)?))
+            hub.keep(journal, place.clone());
+            (hub, Jobs::of_machine(server, standing(place, false)?, left))
         }
         DaemonRole::Return { machine } => {
-            // It was executed under another name.
-            let _ = rustix::thread::set_name(NAME);
             let ticket = ReturnTicket::read(&machine)?;
             let mut hub = returned(&machine, &ticket, &signals)?;
             hub.show_jobs(&machine.look_address()).map_err(system("listen for observers"))?;
             let place = Place { machine, ports: ticket.ports, networks: ticket.networks };
-            (hub, Jobs::of_machine(server, standing(place, false)?.returned()))
+            hub.keep(journal, place.clone());
+            (hub, Jobs::of_machine(server, standing(place, false)?.returned(), left))
         }
         DaemonRole::Bootstrap { name, shares_streams, ports, networks, .. } => {
             (assigned(name, Some(shares_streams), ports, &networks)?, Jobs::of_host(server))
@@ -291,10 +296,27 @@ fn live(role: DaemonRole, server: GuardianServer) -> Result<DaemonEnd, DaemonErr
     };
     hub.heed(signals).map_err(system("watch for signals"))?;
     let code = run::run(hub, &mut jobs);
-    // With them the processes end that they have started.
-    let comes_back = jobs.comes_back_to();
-    drop(jobs);
-    Ok(comes_back.map_or(DaemonEnd::Code(code), DaemonEnd::ComesBack))
+    Ok(if jobs.comes_back() { keeper::COMES_BACK } else { code })
+}
+
+/// Goes on in the place of the run before.
+fn resumed(
+    left: &mut Entries,
+    (run, leased_from): (u32, Option<Duration>),
+) -> Result<(Hub, Place), DaemonError> {
+    let system = |attempt| move |source| DaemonError::System { attempt, source };
+    let (place, sockets) = match left.remove(EntryName::Place) {
+        Some((Entry::Place(place), sockets)) => (*place, sockets),
+        _ => return Err(DaemonError::NoPlace),
+    };
+    let sockets = sockets.try_into().map_err(|_| DaemonError::NoPlace)?;
+    let KeptPlace { machine, options, own, arbiter, key, place } = place;
+    let pair = KeyPair::restored(&key).map_err(io::Error::other);
+    let pair = pair.map_err(system("go on with its keys"))?;
+    let port = Port::inherited(pair, sockets, (place.ports, &place.networks));
+    let port = port.map_err(system("go on with its port"))?;
+    let station = Station { machine, options, own, arbiter, run, leased_from };
+    Ok((Hub::new(port, station).map_err(system("begin"))?, place))
 }
 
 /// The error of a daemon that cannot listen.
@@ -327,7 +349,8 @@ fn founded(options: bootstrap::DaemonOptions, port: Port) -> Result<Hub, DaemonE
     let (machine, incarnation) = (MachineId(random()?), HostIncarnation(random()?));
     let own = port.entry(HostNumber::ARBITER, incarnation, host_name());
     let arbiter = own.clone();
-    Hub::new(port, Station { machine, options, own, arbiter }).map_err(system("begin"))
+    Hub::new(port, Station { machine, options, own, arbiter, run: 0, leased_from: None })
+        .map_err(system("begin"))
 }
 
 /// Listens for the callers of a machine that stays.
@@ -384,7 +407,8 @@ fn assigned(
         cores: 0,
     };
     let mut hub =
-        Hub::new(port, Station { machine, options, own, arbiter }).map_err(system("begin"))?;
+        Hub::new(port, Station { machine, options, own, arbiter, run: 0, leased_from: None })
+            .map_err(system("begin"))?;
     if let Some(shares_streams) = shares_streams {
         let input = own_copy(input.as_fd()).map_err(system("keep its input"))?;
         let output = own_copy(output.as_fd()).map_err(system("keep its output"))?;
@@ -422,7 +446,8 @@ fn joined(
         DaemonMessage::Admitted { machine, host, mut arbiter, options } => {
             join::prefer(&mut arbiter.addresses, address);
             let own = port.entry(host, incarnation, name);
-            Hub::new(port, Station { machine, options, own, arbiter }).map_err(system("begin"))
+            Hub::new(port, Station { machine, options, own, arbiter, run: 0, leased_from: None })
+                .map_err(system("begin"))
         }
         _ => Err(join::MachineJoinError::Form.into()),
     }

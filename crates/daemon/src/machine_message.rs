@@ -1,5 +1,7 @@
 //! The messages between a daemon and the founder's about their machine, if it is one that stays.
 
+use std::collections::BTreeSet;
+
 use landeck_launch::machine::{MachineAnswer, MachineQuestion};
 use landeck_protocols::hosts::{HostLoad, LinkSight, NewHost};
 use landeck_wire::{HostNumber, JobId};
@@ -24,6 +26,8 @@ pub(crate) enum MachineMessage {
     },
     /// A job that the sender has conducted is over, or was never started.
     JobOver(JobId),
+    /// The sender's daemon has started again, and conducts these jobs alone: it ends them.
+    Conducts(BTreeSet<JobId>),
     /// The sender wants to add a host to a job that it conducts.
     HostWanted {
         /// The job.
@@ -56,6 +60,8 @@ pub(crate) enum MachineMessage {
         /// Their number.
         processes: u32,
     },
+    /// The sender has no return ticket: one that was under way is lost with its daemon, which has started again.
+    TicketWanted,
     /// The secret of the receiver's next return ticket.
     Ticket([u8; 16]),
     /// The load of the sender's host.

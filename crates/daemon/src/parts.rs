@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use landeck_memory::plan::JobName;
-use landeck_memory::{FarProcess, FarRecord, Segment, SlotRecord, SlotState};
-use landeck_protocols::hosts::{FarChange, FarState, FarSubject, HostStanding, WordFollower};
+use landeck_memory::{FarProcess, FarRecord, RelayWords, Segment, SlotRecord, SlotState};
+use landeck_protocols::hosts::{
+    FarChange, FarState, FarSubject, HostStanding, WordFollower, numbers_before,
+};
 use landeck_wire::word::{HostEntry, ProcessEnd};
-use landeck_wire::{HostNumber, JobId, ProcessId, SegmentId, Slot};
+use landeck_wire::{HostNumber, Incarnation, JobId, ProcessId, SegmentId, Slot};
 
 /// The part of a job on this host.
 #[derive(Debug)]
@@ -106,10 +108,47 @@ impl PartOfHost {
         self.is_ending
     }
 
+    /// The processes of all hosts that are gone, by the records of the segment.
+    pub(crate) fn gone_processes(&self) -> Vec<ProcessId> {
+        let far = (0..).zip(&self.far).filter(|(place, _)| self.is_over(*place));
+        let near = (0..self.segment.plan().slots()).map(|slot| self.process_of(slot));
+        let near = near.filter(|it| self.segment.slot_record(it.slot.0).state.is_gone());
+        near.chain(far.map(|(_, process)| *process)).collect()
+    }
+
+    /// The living processes of this host for which a relay has laid messages.
+    pub(crate) fn relay_receivers(&self) -> Vec<ProcessId> {
+        let has_ring = |it: &ProcessId| {
+            let is_alive = self.segment.slot_record(it.slot.0).state == SlotState::Alive;
+            let words = RelayWords::of(&self.segment, it.slot.0);
+            is_alive && words.is_some_and(|words| words.was_used())
+        };
+        let all = (0..self.segment.plan().slots()).map(|slot| self.process_of(slot));
+        all.filter(has_ring).collect()
+    }
+
+    /// The process that a slot of this host has or had last.
+    pub(crate) fn process_of(&self, slot: u32) -> ProcessId {
+        let incarnation = Incarnation(self.segment.slot_record(slot).incarnation);
+        ProcessId { segment: self.segment_id(), slot: Slot(slot), incarnation }
+    }
+
     /// Whether a far process has ended, or its host is lost.
     pub(crate) fn is_over(&self, place: u32) -> bool {
         self.segment.far_record(place).state.is_gone()
     }
+}
+
+/// The processes elsewhere that a segment knows, by their places in its table.
+pub(crate) fn far_processes(segment: &Segment) -> Vec<ProcessId> {
+    let process = |place: u32| {
+        let FarProcess { host, slot, incarnation } = segment.far_record(place).process;
+        let (slot, incarnation) = (Slot(slot), Incarnation(incarnation));
+        ProcessId { segment: SegmentId(host), slot, incarnation }
+    };
+    let all = (0..segment.plan().far).map(process);
+    // Hosts that may still be added have no places yet.
+    all.take_while(|process| process.segment != SegmentId(0)).collect()
 }
 
 /// The parts of all jobs.
@@ -120,6 +159,16 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
+    /// The parts of a daemon in this run, which has none yet. No run before has made the same requests.
+    pub(crate) fn of_run(run: u32) -> Self {
+        Self { parts: BTreeMap::new(), requests: numbers_before(run) }
+    }
+
+    /// The segments of all parts.
+    pub(crate) fn segments(&self) -> Vec<SegmentId> {
+        self.parts.values().map(PartOfHost::segment_id).collect()
+    }
+
     /// Adds a part. Words that were applied before count too.
     pub(crate) fn add(
         &mut self,
@@ -143,6 +192,11 @@ impl Parts {
         }
         part.segment.announce_membership();
         self.parts.insert(job, part);
+        // Those that have come while this host had no copy of the words.
+        for (process, is_guest) in words.came(job) {
+            let part = self.parts.get_mut(&job);
+            part.into_iter().for_each(|part| part.meet(process, is_guest, words));
+        }
     }
 
     /// Forgets a part.
@@ -499,15 +553,20 @@ mod tests {
             addresses: Vec::new(),
             cores: 1,
         };
+        let next = ProcessId { incarnation: Incarnation(2), ..far(1) };
         let words = WordFollower::new(Snapshot {
             number: 5,
             hosts: vec![(entry, HostStanding::Lost)],
+            came: vec![(next, JOB, Some(true)), (far(2), JobId(8), Some(true))],
             ended: vec![(far(0), JOB, ProcessEnd::Left)],
             ending: Vec::new(),
         });
         let (parts, segment) = parts(&words);
         assert_eq!(segment.far_record(0).state, SlotState::Departed);
-        assert_eq!(segment.far_record(1).state, SlotState::Alive);
+        let came = segment.far_record(1);
+        assert_eq!((came.state, came.process.incarnation), (SlotState::Alive, 2));
+        assert!(came.is_guest && !segment.far_record(2).is_guest);
+        assert_eq!(parts.get(JOB).unwrap().place(next), Some(1));
         assert!(segment.far_record(2).is_host_lost);
         assert_eq!(segment.host_name(2).to_string(), "c");
         assert!(parts.with_segment(SegmentId(1)).is_some());
@@ -521,5 +580,8 @@ mod tests {
         parts.take_numbers(JOB, 4_096..8_192);
         assert_eq!(segment.take_group_number(), Some(4_096));
         assert_eq!(parts.ask_numbers(), []);
+        let words = WordFollower::new(Snapshot::default());
+        let mut next = Parts { parts: self::parts(&words).0.parts, ..Parts::of_run(1) };
+        assert_eq!(next.ask_numbers(), [(JOB, (1 << 32) + 1)], "1 was that of the run before");
     }
 }

@@ -87,6 +87,10 @@ enum Order {
     },
     /// A process of this host has made room.
     Room(ProcessId),
+    /// The relay of an earlier run has served the processes of a segment. These have not said how many messages came.
+    Resume(Segment, Vec<ProcessId>),
+    /// A process of this host has said so.
+    Told(ProcessId),
     /// A job has no part here any more.
     Over(SegmentId),
 }
@@ -128,6 +132,26 @@ impl Relay {
         self.order(Order::Room(process));
     }
 
+    /// Goes on with the processes elsewhere that the relay of an earlier run has served, as soon as the `untold` processes here
+    /// have said how many messages came.
+    pub(crate) fn resume(&mut self, segment: Segment, untold: Vec<ProcessId>) {
+        let far = 0..segment.plan().far;
+        let was_used =
+            far.into_iter().any(|far| segment.far_relayed(far).load(Ordering::Acquire) != 0);
+        if !was_used && untold.is_empty() {
+            return;
+        }
+        if self.orders.is_none() {
+            *self = Self::start().unwrap_or_default();
+        }
+        self.order(Order::Resume(segment, untold));
+    }
+
+    /// A process of this host has said how many messages of an earlier run's relay came.
+    pub(crate) fn told(&self, process: ProcessId) {
+        self.order(Order::Told(process));
+    }
+
     /// The part of a job with this segment is over.
     pub(crate) fn part_over(&self, segment: SegmentId) {
         self.order(Order::Over(segment));
@@ -137,6 +161,14 @@ impl Relay {
     #[cfg(test)]
     fn serve_here(&self, caller: RelayCaller) {
         self.order(Order::Serve(Box::new(caller)));
+    }
+
+    /// Ends the thread, and returns when it has ended.
+    #[cfg(test)]
+    fn end(mut self) {
+        let narrow = self.narrow.take();
+        drop(self);
+        narrow.into_iter().for_each(|narrow| while narrow.recv().is_ok() {});
     }
 
     /// A relay whose thread runs.
@@ -192,6 +224,8 @@ struct Worker {
 struct Client {
     stream: RelayStream,
     connection: Connection,
+    /// The process has opened the connection, and the answer waits for processes here. It has sent so many requests before.
+    opens: Option<u32>,
     /// The region that it used last.
     view: Option<(RegionPlace, RegionView)>,
     watched: EventFlags,
@@ -296,6 +330,7 @@ impl Worker {
                 Ok(Order::Serve(caller)) => self.add(*caller),
                 Ok(Order::Ended(process)) => {
                     self.lasting.process_ended(process);
+                    self.open_waiting();
                     self.end_soon(|its| its.process == process, LAST_BYTES_TIME);
                 }
                 Ok(Order::Lost(host)) => {
@@ -313,10 +348,23 @@ impl Worker {
                 Ok(Order::Granted { receiver, source, position }) => {
                     self.granted(receiver, source, position);
                 }
+                Ok(Order::Resume(segment, untold)) => self.lasting.resume(&segment, untold),
+                Ok(Order::Told(process)) => {
+                    self.lasting.told(process);
+                    self.open_waiting();
+                }
                 Ok(Order::Room(process)) => self.lasting.receivers.has_room(process),
                 Err(TryRecvError::Empty) => return true,
                 Err(TryRecvError::Disconnected) => return false,
             }
+        }
+    }
+
+    /// Opens the connections that have waited for processes here.
+    fn open_waiting(&mut self) {
+        let waiting = self.clients.iter().filter(|(_, client)| client.opens.is_some());
+        for token in waiting.map(|(token, _)| *token).collect::<Vec<_>>() {
+            self.serve(token);
         }
     }
 
@@ -361,10 +409,11 @@ impl Worker {
         let (token, watched) = (self.last, EventFlags::IN);
         if epoll::add(&self.epoll, &stream, EventData::new_u64(token), watched).is_ok() {
             let connection = Connection { token, process, far, segment, host, number };
-            let (view, answer, ends_at) = (None, Vec::new(), None);
+            let (opens, view, answer, ends_at) = (None, None, Vec::new(), None);
             let client = Client {
                 stream,
                 connection,
+                opens,
                 view,
                 watched,
                 answer,
@@ -404,6 +453,7 @@ impl Worker {
 impl Client {
     /// Answers what has come, as far as answers have room. Returns the events that the connection waits for.
     fn serve(&mut self, lasting: &mut Lasting) -> Result<EventFlags, RelayEnd> {
+        self.open(lasting)?;
         self.answer_all(lasting)?;
         let is_last = self.ends_at.is_some();
         let mut rounds = 0;
@@ -447,8 +497,12 @@ impl Client {
                 lasting.take((process, token), &header, data)?;
                 self.stream.consume();
             }
-            Kind::RelayOpen if header == Header::RELAY_OPEN => {
+            Kind::RelayOpen
+                if self.opens.is_none()
+                    && Header { context: 0, ..header } == Header::RELAY_OPEN =>
+            {
                 self.stream.consume();
+                self.opens = Some(header.context);
                 self.open(lasting)?;
             }
             Kind::Goodbye if header == Header::GOODBYE => {
@@ -461,10 +515,12 @@ impl Client {
         Ok(true)
     }
 
-    /// Opens the connection.
+    /// Opens the connection, if that waits for nothing.
     fn open(&mut self, lasting: &mut Lasting) -> Result<(), RelayEnd> {
-        for (frame, data) in lasting.open_source(&self.connection)? {
-            self.stream.push(&frame, &data, &[])?;
+        if let Some(asked) = self.opens.take_if(|_| lasting.may_open(&self.connection.segment)) {
+            for (frame, data) in lasting.open_source(&self.connection, asked)? {
+                self.stream.push(&frame, &data, &[])?;
+            }
         }
         Ok(())
     }
@@ -476,6 +532,7 @@ impl Client {
         self.answer.clear();
         let Some((header, data)) = self.stream.first()? else { return Ok(()) };
         let number = header.context;
+        requests.begin_at(number)?;
         let before = requests.answered(number)?;
         let request = RelayRequest::decode(&header, data);
         let reads =
@@ -484,6 +541,10 @@ impl Client {
             (Some((outcome, answer)), _) if !reads => {
                 self.answer.extend_from_slice(answer);
                 *outcome
+            }
+            (None, Some((request, _))) if requests.may_be_done() && !may_repeat(&request) => {
+                requests.done(RelayOutcome::Unknown, &[]);
+                RelayOutcome::Unknown
             }
             (before, Some((request, bytes))) => {
                 let is_new = before.is_none();
@@ -511,6 +572,12 @@ impl Client {
         let is_other = record.process.incarnation != process.incarnation.0;
         self.ends_at.is_some() || is_other || record.state.is_gone()
     }
+}
+
+/// Whether a request may be done once more. Others change a word by what it was, or are counted by the owner.
+fn may_repeat(request: &RelayRequest) -> bool {
+    use RelayOperation::{Get, Look, Put};
+    matches!(request.operation, Get { .. } | Look | Put { notifies: false })
 }
 
 /// Does what a request says; the data of the answer are appended to `answer`.

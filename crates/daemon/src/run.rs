@@ -68,6 +68,11 @@ fn deliver(hub: &mut Hub, jobs: &mut impl JobHandler) {
                 context.tell(content);
             }
             Incoming::Up(host) => jobs.host_up(context, host),
+            Incoming::Restarted(host) => jobs.host_restarted(context, host),
+            Incoming::Welcomed => {
+                jobs.welcomed(context);
+                context.resumed();
+            }
             Incoming::Down(host, why) => jobs.host_down(context, host, why),
         }
     }

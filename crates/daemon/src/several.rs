@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use landeck_trust::KeyHash;
+use landeck_memory::Segment;
+use landeck_trust::{KeyHash, KeyPair};
 use landeck_wire::word::{HostEntry, Word, WordContent};
-use landeck_wire::{HostIncarnation, HostNumber, JobId, MachineId};
+use landeck_wire::{HostIncarnation, HostNumber, JobId, MachineId, ProcessId};
 use rustix::event::epoll::EventFlags;
 use rustix::event::{EventfdFlags, eventfd};
 
@@ -25,6 +26,7 @@ use crate::reactor::JOB_TOKENS;
 mod lanes;
 mod links;
 mod machines;
+mod runs;
 mod strangers;
 
 /// How long a test waits for what must happen.
@@ -41,6 +43,7 @@ enum Seen {
     Said(String),
     Word(Word),
     Up(HostNumber),
+    Restarted(HostNumber),
     Down(HostNumber, String),
 }
 
@@ -60,7 +63,12 @@ struct Reporter {
     bell: Arc<OwnedFd>,
     is_watching: bool,
     end: Option<End>,
+    /// The parts of the run before.
+    parts: Vec<KeptPart>,
 }
+
+/// A part of a job that outlives its daemon, as its keeper has it: the job, its segment, and the processes elsewhere.
+type KeptPart = (JobId, Segment, Vec<ProcessId>);
 
 /// The message with this text.
 fn text(text: &str) -> JobContent {
@@ -106,6 +114,16 @@ impl JobHandler for Reporter {
         let _ = self.seen.send(Seen::Up(host));
     }
 
+    fn host_restarted(&mut self, _: &mut Context<'_>, host: HostNumber) {
+        let _ = self.seen.send(Seen::Restarted(host));
+    }
+
+    fn welcomed(&mut self, context: &mut Context<'_>) {
+        for (job, segment, far) in self.parts.drain(..) {
+            context.add_part(job, segment, far).unwrap();
+        }
+    }
+
     fn host_down(&mut self, _: &mut Context<'_>, host: HostNumber, why: String) {
         let _ = self.seen.send(Seen::Down(host, why));
     }
@@ -129,14 +147,24 @@ struct Daemon {
     commands: Sender<Command>,
     bell: Arc<OwnedFd>,
     thread: Option<JoinHandle<()>>,
+    /// The arbiter, as it was told, and what its next run needs.
+    arbiter: HostEntry,
+    run: u32,
+    kept_port: Option<KeptPort>,
+}
+
+/// The keys of a daemon and its sockets, which its keeper has too.
+struct KeptPort {
+    pair: KeyPair,
+    sockets: [OwnedFd; 2],
 }
 
 /// A daemon that has announced itself and waits for its place.
 struct Announced {
     key: KeyHash,
     address: SocketAddr,
-    place: Sender<Station>,
-    daemon: Box<dyn FnOnce(HostEntry, DaemonOptions) -> Daemon>,
+    place: Sender<(Station, Vec<KeptPart>)>,
+    daemon: Box<dyn FnOnce(HostEntry, HostEntry, DaemonOptions) -> Daemon>,
 }
 
 fn options() -> DaemonOptions {
@@ -146,23 +174,34 @@ fn options() -> DaemonOptions {
 
 /// Starts a daemon that waits for its place.
 fn announce(streams: Option<(OwnedFd, OwnedFd)>) -> Announced {
+    announce_with(None, streams)
+}
+
+/// Starts a daemon that waits for its place, perhaps with the port of the run before.
+fn announce_with(kept: Option<KeptPort>, streams: Option<(OwnedFd, OwnedFd)>) -> Announced {
     let (seen_in, seen) = channel();
     let (commands, commands_out) = channel();
-    let (place, places) = channel::<Station>();
+    let (place, places) = channel::<(Station, Vec<KeptPart>)>();
     let (announced, announcement) = channel();
     let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
     let bell = Arc::new(eventfd(0, flags).unwrap());
     let bell_of_thread = Arc::clone(&bell);
     let thread = std::thread::spawn(move || {
-        let mut port = Port::open(None, &[]).unwrap();
+        let mut port = match kept {
+            None => Port::open(None, &[]).unwrap(),
+            Some(KeptPort { pair, sockets }) => {
+                Port::inherited(pair, sockets, (None, &[])).unwrap()
+            }
+        };
         port.addresses = vec![IpAddr::V4(Ipv4Addr::LOCALHOST)];
         announced
             .send((
                 port.pair.hash(),
+                KeptPort { pair: port.pair.clone(), sockets: port.sockets().unwrap().unwrap() },
                 port.entry(HostNumber(0), HostIncarnation(0), String::new()).addresses[0],
             ))
             .unwrap();
-        let Ok(station) = places.recv() else { return };
+        let Ok((station, parts)) = places.recv() else { return };
         let mut hub = Hub::new(port, station).unwrap();
         if let Some((input, output)) = streams {
             hub.keep_streams(input, output, false).unwrap();
@@ -173,16 +212,18 @@ fn announce(streams: Option<(OwnedFd, OwnedFd)>) -> Announced {
             bell: bell_of_thread,
             is_watching: false,
             end: None,
+            parts,
         };
         crate::run::turn(&mut hub, &mut jobs);
         if jobs.end != Some(End::Killed) {
             hub.close();
         }
     });
-    let (key, address) = announcement.recv().unwrap();
-    let daemon = move |entry, options| {
-        let kept = VecDeque::new();
-        Daemon { entry, options, seen, kept, commands, bell, thread: Some(thread) }
+    let (key, kept_port, address) = announcement.recv().unwrap();
+    let kept_port = Some(kept_port);
+    let daemon = move |entry, arbiter, options| {
+        let (kept, thread, run) = (VecDeque::new(), Some(thread), 0);
+        Daemon { entry, options, seen, kept, commands, bell, thread, arbiter, run, kept_port }
     };
     Announced { key, address, place, daemon: Box::new(daemon) }
 }
@@ -206,10 +247,43 @@ impl Announced {
     }
 
     fn take_place_in(self, options: DaemonOptions, own: HostEntry, arbiter: HostEntry) -> Daemon {
-        let station = Station { machine: MACHINE, options, own: own.clone(), arbiter };
-        self.place.send(station).unwrap();
-        (self.daemon)(own, options)
+        let station = Station {
+            machine: MACHINE,
+            options,
+            own: own.clone(),
+            arbiter: arbiter.clone(),
+            run: 0,
+            leased_from: None,
+        };
+        self.place.send((station, Vec::new())).unwrap();
+        (self.daemon)(own, arbiter, options)
     }
+
+    /// Takes the place of the run before of a daemon, which has these parts.
+    fn take_over(self, before: Killed, parts: Vec<KeptPart>) -> Daemon {
+        let Killed { entry, options, arbiter, run, leased_from } = before;
+        let station = Station {
+            machine: MACHINE,
+            options,
+            own: entry.clone(),
+            arbiter: arbiter.clone(),
+            run: run + 1,
+            leased_from,
+        };
+        self.place.send((station, parts)).unwrap();
+        let mut daemon = (self.daemon)(entry, arbiter, options);
+        daemon.run = run + 1;
+        daemon
+    }
+}
+
+/// A daemon that was killed, as its keeper knows it.
+struct Killed {
+    entry: HostEntry,
+    options: DaemonOptions,
+    arbiter: HostEntry,
+    run: u32,
+    leased_from: Option<Duration>,
 }
 
 /// The arbiter of a machine without other hosts.
@@ -278,10 +352,20 @@ impl Daemon {
     }
 
     fn end(&mut self, end: End) {
+        self.kept_port = None;
         self.command(Box::new(move |_| Some(end)));
         if let Some(thread) = self.thread.take() {
             thread.join().unwrap();
         }
+    }
+
+    /// Kills the daemon. Its port stays open, as its keeper has it too.
+    fn kill(mut self) -> (Killed, KeptPort) {
+        let leased_from = self.ask(|context| context.leased_from());
+        let kept = self.kept_port.take().unwrap();
+        self.end(End::Killed);
+        let (entry, arbiter) = (self.entry.clone(), self.arbiter.clone());
+        (Killed { entry, options: self.options, arbiter, run: self.run, leased_from }, kept)
     }
 
     fn send(&self, to: &Daemon, what: &str) {
@@ -311,6 +395,10 @@ impl Daemon {
 
     fn wait_up(&mut self, host: u16) {
         self.wait_for(|seen| (*seen == Seen::Up(HostNumber(host))).then_some(()));
+    }
+
+    fn wait_restarted(&mut self, host: u16) {
+        self.wait_for(|seen| (*seen == Seen::Restarted(HostNumber(host))).then_some(()));
     }
 
     fn wait_down(&mut self, host: u16) -> String {

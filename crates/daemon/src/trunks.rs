@@ -54,6 +54,9 @@ const KEEPALIVE: Duration = Duration::from_secs(1);
 pub(crate) enum TrunksEvent {
     /// A host is connected, for the first time or again.
     Up(HostNumber),
+    /// The daemon of a host has started again as this run. What was on its way in either direction is lost. [`TrunksEvent::Up`]
+    /// follows.
+    Restarted(HostNumber, u32),
     /// A host is not connected any more, and will not be again.
     Down(HostNumber, String),
     /// Long packets do not pass between this host and another one.
@@ -107,6 +110,8 @@ struct Carried {
 #[derive(Debug)]
 pub(crate) struct Trunks {
     own: HostNumber,
+    /// The run of this daemon.
+    run: u32,
     machine: MachineId,
     pair: KeyPair,
     own_addresses: Vec<IpAddr>,
@@ -128,15 +133,16 @@ pub(crate) struct Trunks {
 }
 
 impl Trunks {
-    /// The trunks of a daemon that knows no other host.
+    /// The trunks of this run of a daemon, which knows no other host.
     pub(crate) fn new(
-        (own, machine): (HostNumber, MachineId),
+        (own, machine, run): (HostNumber, MachineId, u32),
         pair: KeyPair,
         own_addresses: Vec<IpAddr>,
         (lease, silence): (Duration, Duration),
     ) -> Self {
         Self {
             own,
+            run,
             machine,
             pair,
             own_addresses,
@@ -171,7 +177,7 @@ impl Trunks {
         }
         self.remove_host(reactor, host);
         let first = if self.own == HostNumber::ARBITER { now + COURTESY } else { now };
-        let mut link = Link::new(entry, &self.own_addresses, first, now);
+        let mut link = Link::new(entry, (&self.own_addresses, self.run), first, now);
         link.is_wanted = self.own == HostNumber::ARBITER || host == HostNumber::ARBITER;
         self.links.insert(host, link);
     }

@@ -117,13 +117,14 @@ impl Address {
     /// # Errors
     /// The kernel's error; [`io::ErrorKind::PermissionDenied`] if a process of another user listens here.
     pub fn connect_stream(&self) -> io::Result<OwnedFd> {
+        self.connect_at_once(SocketType::STREAM)
+    }
+
+    fn connect_at_once(&self, kind: SocketType) -> io::Result<OwnedFd> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let stream = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        self.with_socket_address(|address| Ok(connect(&stream, address)?))?;
-        match peer::credentials(&stream)? {
-            (user, _) if user == own_uid() => Ok(stream),
-            _ => Err(io::ErrorKind::PermissionDenied.into()),
-        }
+        let socket = socket_with(AddressFamily::UNIX, kind, flags, None)?;
+        self.with_socket_address(|address| Ok(connect(&socket, address)?))?;
+        of_own_user(socket)
     }
 
     fn listen_as(&self, kind: SocketType) -> io::Result<OwnedFd> {
@@ -182,7 +183,19 @@ pub(crate) fn own_uid() -> u32 {
 pub fn connect_to_daemon(segment: SegmentId) -> io::Result<OwnedFd> {
     /// The time in which a daemon accepts the processes of a host, which all come at once.
     const ACCEPT_TIME: Duration = Duration::from_secs(30);
-    let connection = dial(&Address::of_daemon(segment), Instant::now() + ACCEPT_TIME)?;
+    of_own_user(dial(&Address::of_daemon(segment), Instant::now() + ACCEPT_TIME)?)
+}
+
+/// Connects to the next run of a daemon to which this process was connected. It never waits; the socket never blocks.
+///
+/// # Errors
+/// The kernel's error, as [`connect_to_daemon`]; [`io::ErrorKind::WouldBlock`] while too many wait there.
+pub fn reconnect_to_daemon(segment: SegmentId) -> io::Result<OwnedFd> {
+    Address::of_daemon(segment).connect_at_once(SocketType::SEQPACKET)
+}
+
+/// A connection to a process of the same user; any other is closed.
+fn of_own_user(connection: OwnedFd) -> io::Result<OwnedFd> {
     match peer::credentials(&connection)? {
         (user, _) if user == own_uid() => Ok(connection),
         _ => Err(io::ErrorKind::PermissionDenied.into()),

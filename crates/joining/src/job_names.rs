@@ -5,13 +5,15 @@
 use std::time::{Duration, Instant};
 
 use landeck_memory::Segment;
-use landeck_protocols::door::{Name, Object, ObjectKind, ObjectQuestion, ObjectRequest};
+use landeck_protocols::door::{
+    Name, Object, ObjectAnswer, ObjectKind, ObjectQuestion, ObjectRequest,
+};
 use landeck_wire::{HostNumber, ProcessId, SegmentId};
 use rustix::event::{Timespec, poll};
 
 use crate::address::Address;
 use crate::objects::{ObjectError, granted};
-use crate::socket::{self, Verdict};
+use crate::socket::{self, ExchangeError, Verdict};
 
 /// How long the name of a process that has ended here may stay: its end is on the way to the arbiter.
 const END_TIME: Duration = Duration::from_secs(2);
@@ -123,11 +125,32 @@ fn ask_within(
     within: Duration,
 ) -> Result<Result<Object, Object>, ObjectError> {
     let address = Address::of_daemon(SegmentId(segment.plan().host));
-    let (answer, _) = socket::exchange_about(&address, question, within)?;
+    let ask = || socket::exchange_about(&address, question, within);
+    let (answer, _) = match ask() {
+        // The daemon has ended before it answered. It may have started again.
+        Err(ExchangeError::NobodyThere { .. }) => {
+            let (answer, passed) = ask()?;
+            (done_before(question, answer), passed)
+        }
+        asked => asked?,
+    };
     match answer.verdict {
         Verdict::InUse => Ok(Err(answer.object)),
         _ => granted(question, answer).map(|answer| Ok(answer.object)),
     }
+}
+
+/// The answer to a question that was asked again, since nobody knows whether it was heard before: what it wants may be done.
+fn done_before(question: &ObjectQuestion, answer: ObjectAnswer) -> ObjectAnswer {
+    let Object { owner, words, .. } = answer.object;
+    let is_done = match (question.asked, answer.verdict) {
+        (ObjectRequest::Name, Verdict::InUse) => {
+            (owner, words) == (question.process, question.words)
+        }
+        (ObjectRequest::Close, verdict) => verdict == Verdict::Unknown,
+        _ => false,
+    };
+    if is_done { ObjectAnswer { verdict: Verdict::Granted, ..answer } } else { answer }
 }
 
 /// The error that another object has a name already.
@@ -188,7 +211,11 @@ fn is_over(segment: &Segment, process: ProcessId) -> bool {
 mod tests {
     use super::*;
     use landeck_memory::{FarProcess, FarRecord, SegmentPlan, SlotRecord, SlotState};
-    use landeck_wire::{Incarnation, Slot};
+    use landeck_protocols::door::Reply;
+    use landeck_wire::{ControlMessage, Incarnation, Slot};
+    use rustix::event::{PollFd, PollFlags};
+    use rustix::net::accept;
+    use std::os::fd::OwnedFd;
 
     fn segment() -> Segment {
         let plan = SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(1, 2) };
@@ -218,6 +245,46 @@ mod tests {
         for stranger in [process(1, 1, 2), process(1, 99, 3), process(2, 1, 3)] {
             assert_eq!(pid(stranger), None);
         }
+    }
+
+    #[test]
+    fn a_question_is_asked_again_if_the_daemon_ends_before_it_answers() {
+        let host = u64::from(std::process::id()) << 32 | 0xa9a1;
+        let plan = SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(host, 2) };
+        let segment = Segment::local(&plan);
+        let state = SlotState::Alive;
+        segment.set_slot_record(1, SlotRecord { incarnation: 3, state, ..SlotRecord::default() });
+        let (own, other) = (process(host, 1, 3), process(2, 0, 1));
+        let answers = [
+            (Verdict::InUse, own, [4, 5]),
+            (Verdict::InUse, own, [4, 6]),
+            (Verdict::InUse, other, [4, 5]),
+            (Verdict::Unknown, own, [0; 2]),
+        ];
+        let listener = Address::of_daemon(SegmentId(host)).listen().unwrap();
+        let daemon = std::thread::spawn(move || {
+            for (verdict, owner, words) in answers {
+                drop(accepted(&listener));
+                let object = Object { number: 8, bytes: 0, words, owner, pid: 77 };
+                let answer = Reply::Object(ObjectAnswer { object, ..ObjectAnswer::bare(verdict) });
+                socket::send_answer(&accepted(&listener), &answer.encode(), None).unwrap();
+            }
+        });
+        let name = Name::new("inbox").unwrap();
+        let publish = || publish(&segment, own, ObjectKind::Mailbox, &name, [4, 5]);
+        assert_eq!(publish().unwrap().number, 8, "it was done, and the answer lost");
+        assert!(matches!(publish(), Err(ObjectError::Taken { .. })), "by another of its mailboxes");
+        assert!(publish().is_err(), "by another process");
+        withdraw(&segment, own, ObjectKind::Mailbox, 8).unwrap();
+        daemon.join().unwrap();
+        let nobody = ObjectError::Exchange(ExchangeError::NobodyThere { address: String::new() });
+        let asked = find(&segment, own, ObjectKind::Mailbox, &name).unwrap_err();
+        assert_eq!(std::mem::discriminant(&asked), std::mem::discriminant(&nobody), "{asked}");
+    }
+
+    fn accepted(listener: &OwnedFd) -> OwnedFd {
+        poll(&mut [PollFd::new(listener, PollFlags::IN)], None).unwrap();
+        accept(listener).unwrap()
     }
 
     #[test]

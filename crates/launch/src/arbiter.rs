@@ -9,11 +9,13 @@ use std::time::Duration;
 use landeck_host::message_stream::MessageStream;
 use landeck_host::process::has_ended_within;
 use landeck_hostfile::HostRequest;
+use landeck_wire::{HostNumber, JobId};
 use rustix::event::epoll::EventFlags;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::hosts_options::{HostStart, HostsOptions};
+use crate::machine::MachineName;
 use crate::machine_call::MachineCall;
 use crate::messages::{ArbiterReport, HostsRequest, MachineOptions, NewMachine, ToArbiter};
 use crate::remote_start::{StartTool, StartWay, find_daemon};
@@ -21,6 +23,8 @@ use crate::request::{LaunchError, system};
 use crate::spec::JobSpec;
 use crate::watch::Watch;
 
+/// How long the next daemon of a machine may take for its greeting.
+const GREETING_TIME: Duration = Duration::from_millis(500);
 /// How long the arbiter has to end after the job.
 const END_TIME: Duration = Duration::from_secs(5);
 
@@ -29,6 +33,8 @@ pub(crate) struct Arbiter {
     stream: MessageStream<ArbiterReport, ToArbiter>,
     /// The daemon that was started for the job; that of a machine that stays is no child of the launcher.
     process: Option<Child>,
+    /// The machine that stays.
+    machine: Option<MachineName>,
     watched: EventFlags,
 }
 
@@ -44,14 +50,31 @@ impl Arbiter {
         let mut stream = MessageStream::new(socket).map_err(system("talk to the arbiter"))?;
         let machine = Some(NewMachine { way, options: options_of(asked) });
         stream.send(&ToArbiter::Start(Box::new(HostsRequest { spec, machine })));
-        Ok(Self { stream, process: Some(process), watched: EventFlags::empty() })
+        let process = Some(process);
+        Ok(Self { stream, process, machine: None, watched: EventFlags::empty() })
     }
 
     /// Asks the daemon of a machine that stays for a job, whose hosts were booked in this conversation.
     pub(crate) fn of_machine(call: MachineCall, spec: JobSpec) -> Self {
+        let machine = Some(call.name().clone());
         let mut stream = call.into_stream();
         stream.send(&ToArbiter::Start(Box::new(HostsRequest { spec, machine: None })));
-        Self { stream, process: None, watched: EventFlags::empty() }
+        Self { stream, process: None, machine, watched: EventFlags::empty() }
+    }
+
+    /// Whether another daemon may take the place of one that has ended.
+    pub(crate) const fn may_return(&self) -> bool {
+        self.machine.is_some()
+    }
+
+    /// Calls the daemon of a machine that stays again, and goes on with a job and the hosts that have parts of it. Watch nothing
+    /// meanwhile. Returns false if there is none yet.
+    pub(crate) fn try_return(&mut self, job: JobId, hosts: Vec<HostNumber>, asked: u64) -> bool {
+        let call = self.machine.clone().map(|name| MachineCall::begin_within(name, GREETING_TIME));
+        let Some(Ok(call)) = call else { return false };
+        self.stream = call.into_stream();
+        self.stream.send(&ToArbiter::Resume { job, hosts, asked });
+        true
     }
 
     pub(crate) fn send(&mut self, message: &ToArbiter) {
@@ -76,6 +99,10 @@ impl Arbiter {
 
     /// Watches the stream, under this name.
     pub(crate) fn watch(&mut self, watch: &mut Watch, name: u64) -> std::io::Result<()> {
+        if self.stream.has_ended() {
+            self.unwatch(watch, name);
+            return Ok(());
+        }
         let room = if self.stream.has_unsent() { EventFlags::OUT } else { EventFlags::empty() };
         let wanted = EventFlags::IN | room;
         if wanted != self.watched {

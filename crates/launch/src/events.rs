@@ -137,9 +137,10 @@ impl EventTranslator {
             Event::Continued { slot } => Happened::Continued { rank: self.rank_of(slot)? },
             Event::GuestAborted { pid, code, at } => Happened::GuestAborted { pid, code, at },
             // The part answers them itself.
-            Event::StartAsked { .. } | Event::NotAdded { .. } | Event::Joined { .. } => {
-                return None;
-            }
+            Event::StartAsked { .. }
+            | Event::NotAdded { .. }
+            | Event::Joined { .. }
+            | Event::AllTold => return None,
             Event::AllEnded => Happened::AllEnded,
             Event::GuardianGone => Happened::GuardianGone,
         })

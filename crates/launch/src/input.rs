@@ -102,15 +102,27 @@ impl Origin {
 }
 
 impl Readers {
-    /// Adds a process; returns its end of the pipe.
+    /// Adds a process; returns its number, and its end of the pipe.
     ///
     /// # Errors
     /// The kernel's error, usually that there are too many descriptors.
-    pub(crate) fn add(&mut self) -> io::Result<OwnedFd> {
+    pub(crate) fn add(&mut self) -> io::Result<(usize, OwnedFd)> {
         let (reader, writer) = pipe()?;
         rustix::fs::fcntl_setfl(&writer, OFlags::NONBLOCK)?;
         self.readers.push(Some(Reader { pipe: writer, taken: 0 }));
-        Ok(reader)
+        Ok((self.readers.len() - 1, reader))
+    }
+
+    /// Gives a process the pipe that it had in another daemon; `None` if it reads no longer.
+    pub(crate) fn take_pipe(&mut self, number: usize, pipe: Option<OwnedFd>) {
+        let count = self.readers.len().max(number + 1);
+        self.readers.resize_with(count, || None);
+        self.readers[number] = pipe.map(|pipe| Reader { pipe, taken: 0 });
+    }
+
+    /// The pipe of a process, if it reads.
+    pub(crate) fn pipe(&self, number: usize) -> Option<BorrowedFd<'_>> {
+        self.readers.get(number)?.as_ref().map(|reader| reader.pipe.as_fd())
     }
 
     /// Passes a block on. The last one must have been taken.
@@ -196,7 +208,7 @@ mod tests {
         let (source, writer) = pipe().unwrap();
         let (mut origin, mut writer) = (Origin::new(source.as_fd()).unwrap(), File::from(writer));
         let mut readers = Readers::default();
-        let (fast, slow) = (readers.add().unwrap(), readers.add().unwrap());
+        let [(_, fast), (_, slow)] = [(); 2].map(|()| readers.add().unwrap());
         writer.write_all(&[b'x'; BLOCK_BYTES]).unwrap();
         readers.give(origin.read().unwrap());
         assert!(readers.is_idle(), "both pipes took the first block");

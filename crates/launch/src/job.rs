@@ -25,28 +25,33 @@ use landeck_wire::{HostNumber, JobId, SegmentId};
 use rustix::event::epoll::EventFlags;
 
 use self::detaching::own_output;
+use self::places::Question;
+use self::returning::Returning;
 use self::starting::{WaitingWish, end_in_words};
 use crate::arbiter::Arbiter;
 use crate::events::Happened;
+use crate::heard::Heard;
 use crate::hosts_options::{HostsOptions, ranks_by};
 use crate::input::{InputTo, Origin};
 use crate::machine::BookedHost;
 use crate::machine_call::MachineCall;
-use crate::messages::{ArbiterReport, PartCommand, PartEvent, Whereabouts};
+use crate::messages::{ArbiterReport, PartCommand, PartEvent};
 use crate::output::{JobOutput, Stream};
 use crate::output_files::{DetachedFile, make_directory, open_output_file};
-use crate::part::{HostPart, OwnStreams, STACKS_MAX};
+use crate::part::{HostPart, OwnStreams};
 use crate::parts::{PARTS, Parts};
 use crate::plan::{LaunchPlan, PartsWay, PlannedProgram, own_name};
 use crate::record::{Record, Told};
 use crate::request::{
-    Explanation, LAUNCHER_FAILED, Launch, LaunchError, MachineWish, ServeGroups, TIMED_OUT, system,
+    LAUNCHER_FAILED, Launch, LaunchError, MachineWish, ServeGroups, TIMED_OUT, system,
 };
 use crate::spec::{HostSpec, JobSpec, RankSpec};
 use crate::starts::Starts;
 use crate::watch::Watch;
 
 mod detaching;
+mod places;
+mod returning;
 mod starting;
 
 /// The names of watched descriptors, below those of parts.
@@ -54,8 +59,6 @@ const SIGNALS: u64 = 0;
 const STDIN: u64 = 1;
 const SINKS: u64 = 1 << 32;
 
-/// How long hosts have to say where their processes are.
-const PLACES_TIME: Duration = Duration::from_secs(5);
 /// The output streams of a process, by their numbers.
 const STREAMS: [Stream; 2] = Stream::ALL;
 
@@ -301,18 +304,6 @@ impl HostState {
     }
 }
 
-/// The question where all processes are.
-#[derive(Debug)]
-struct Question {
-    until: Instant,
-    /// The time that the job had when it was asked. A debugger needs its own.
-    elapsed: Duration,
-    /// The answers, by host.
-    places: Vec<Option<Vec<Whereabouts>>>,
-    /// The reason why the job does not end, from the pictures of all hosts.
-    explanation: Option<Explanation>,
-}
-
 /// A running job.
 struct Job<'a> {
     launch: &'a Launch,
@@ -340,6 +331,14 @@ struct Job<'a> {
     question: Option<Question>,
     /// The processes that are started while the job runs.
     starts: Starts,
+    /// The events of the parts that have come. Some come again if a daemon is killed.
+    heard: Heard,
+    /// The daemon that conducts the job was killed, and the next one is awaited.
+    returning: Option<Returning>,
+    /// The number of times that this has happened.
+    returns: u64,
+    /// The hosts whose parts tell everything again because of that.
+    telling: BTreeSet<HostNumber>,
     /// The wishes of processes that wait for a host to be added.
     waiting_wishes: Vec<WaitingWish>,
     refused: Option<LaunchError>,
@@ -382,6 +381,10 @@ impl<'a> Job<'a> {
             deadline: launch.timeout.and_then(|timeout| began.checked_add(timeout)),
             question: None,
             starts: Starts::new(0, 0, false),
+            heard: Heard::default(),
+            returning: None,
+            returns: 0,
+            telling: BTreeSet::new(),
             waiting_wishes: Vec::new(),
             refused: None,
             told: None,
@@ -441,6 +444,10 @@ impl<'a> Job<'a> {
     }
 
     fn command(&mut self, host: Option<HostNumber>, command: PartCommand) {
+        let all = self.hosts.iter().map(|known| known.number);
+        for known in all.filter(|known| host.is_none_or(|host| host == *known)) {
+            self.heard.ordered(known, &command);
+        }
         self.parts.command(host, command);
     }
 
@@ -448,7 +455,7 @@ impl<'a> Job<'a> {
         while let Some(report) = self.parts.take_report() {
             self.take_report(report);
         }
-        if self.parts.has_ended() && !self.is_over {
+        if self.parts.has_ended() && !self.is_over && !self.awaits_daemon() {
             self.is_over = true;
             let why = "The daemon of this host (landeckd) has ended: all processes were ended.";
             match &mut self.record {
@@ -476,7 +483,7 @@ impl<'a> Job<'a> {
             }
             ArbiterReport::Event { host, event } => {
                 if let Some(place) = self.place_of(host) {
-                    self.take_event(place, event);
+                    self.hear(place, event);
                 }
             }
             ArbiterReport::HostAdded { host, outcome } => self.take_added_host(host, outcome),
@@ -580,6 +587,7 @@ impl<'a> Job<'a> {
             }
             PartEvent::Places(places) => self.take_places(place, places),
             PartEvent::Said(text) => self.output.say(&text),
+            PartEvent::Stands { asked } => self.take_standing(place, asked),
             PartEvent::Over => self.end_host(place),
         }
     }
@@ -733,7 +741,7 @@ impl<'a> Job<'a> {
 
     /// Whether the input may be read: somebody reads it, and everybody has taken the last block.
     fn wants_input(&self) -> bool {
-        let is_free = self.hosts.iter().all(|host| !host.has_block);
+        let is_free = self.returning.is_none() && self.hosts.iter().all(|host| !host.has_block);
         is_free && self.hosts.iter().any(|host| host.reads && !host.is_over)
     }
 
@@ -742,6 +750,7 @@ impl<'a> Job<'a> {
         let overdue = self.starts.overdue(now);
         self.answer_starts(overdue);
         self.end_overdue_wishes(now);
+        self.try_return(now);
         if self.deadline.is_some_and(|deadline| now >= deadline) {
             self.deadline = None;
             self.ask_for_places();
@@ -749,42 +758,6 @@ impl<'a> Job<'a> {
         if self.question.as_ref().is_some_and(|question| now >= question.until) {
             self.end_for_time();
         }
-    }
-
-    /// Handles the timeout: asks all hosts where their processes are. The job is ended when they have answered.
-    fn ask_for_places(&mut self) {
-        let Some(record) = &mut self.record else {
-            self.output.say("The job is ended before its start (--timeout).");
-            self.is_over = true;
-            return;
-        };
-        record.take_timeout();
-        let elapsed = self.began.elapsed();
-        let stacks = self.launch.stacks;
-        let time = if stacks { STACKS_MAX + PLACES_TIME } else { PLACES_TIME };
-        let places = self.hosts.iter().map(|host| host.is_over.then(Vec::new)).collect();
-        // A debugger stops processes, so this comes before the stacks.
-        let job = self.job.map(|job| job.to_string());
-        let explanation = self.launch.explain.zip(job).and_then(|(explain, job)| explain(&job));
-        let until = Instant::now() + time;
-        self.question = Some(Question { until, elapsed, places, explanation });
-        self.command(None, PartCommand::Places { stacks });
-    }
-
-    fn take_places(&mut self, place: usize, places: Vec<Whereabouts>) {
-        let Some(question) = &mut self.question else { return };
-        question.places[place] = Some(places);
-        if question.places.iter().all(Option::is_some) {
-            self.end_for_time();
-        }
-    }
-
-    fn end_for_time(&mut self) {
-        let (Some(question), Some(record)) = (self.question.take(), &self.record) else { return };
-        let text = record.timeout_text(question.elapsed, question.explanation, question.places);
-        self.output.say(&text);
-        let grace = self.launch.grace;
-        self.command(None, PartCommand::End { grace });
     }
 
     /// Writes output, and gives credit for what was written.
@@ -841,7 +814,9 @@ impl<'a> Job<'a> {
     fn timeout(&self) -> Option<Duration> {
         let question = self.question.as_ref().map(|question| question.until);
         let wishes = self.waiting_wishes.iter().map(WaitingWish::due).min();
-        let due = [self.output.part_due(), self.deadline, question, self.starts.next_due(), wishes];
+        let returning = self.returning.as_ref().map(Returning::due);
+        let starts = self.starts.next_due();
+        let due = [self.output.part_due(), self.deadline, question, starts, wishes, returning];
         let until = due.into_iter().flatten().min();
         until.map(|until| until.saturating_duration_since(Instant::now()))
     }

@@ -80,9 +80,14 @@ impl MachineCall {
     /// # Errors
     /// [`MachineError::Silent`], [`MachineError::Release`] and [`MachineError::Refused`].
     pub fn begin(name: MachineName) -> Result<Self, MachineError> {
+        Self::begin_within(name, ANSWER_TIME)
+    }
+
+    /// As [`MachineCall::begin`], with so much time for the greeting.
+    pub(crate) fn begin_within(name: MachineName, time: Duration) -> Result<Self, MachineError> {
         let silent = |source| MachineError::Silent { name: name.clone(), source };
         let socket = name.address().connect_stream().map_err(silent)?;
-        let line = first_line(&socket, Instant::now() + ANSWER_TIME).map_err(silent)?;
+        let line = first_line(&socket, Instant::now() + time).map_err(silent)?;
         let mut words = line.splitn(3, ' ');
         match (words.next(), words.next(), words.next()) {
             (Some(GREETING), Some(RELEASE), None) => {}

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use landeck_protocols::door::{StartAnswer, StartRefusal, StartWish};
 use landeck_wire::word::ProcessEnd;
-use landeck_wire::{HostNumber, ProcessId};
+use landeck_wire::{HostNumber, JobId, ProcessId};
 use serde::{Deserialize, Serialize};
 
 use crate::events::Happened;
@@ -81,6 +81,14 @@ pub enum PartEvent {
     Places(Vec<Whereabouts>),
     /// A text for the user.
     Said(String),
+    /// Another daemon drives the part from now on, in the place of one that was killed. The events before this one may have come
+    /// before; what was under way in the daemon is lost.
+    ///
+    /// Or the conductor was killed, and has asked the part to tell everything again.
+    Stands {
+        /// The number of that question; zero if the part has another daemon.
+        asked: u64,
+    },
     /// Nothing more will come.
     Over,
 }
@@ -202,6 +210,16 @@ pub enum ToArbiter {
     Ask(MachineQuestion),
     /// Start this job. It comes once.
     Start(Box<HostsRequest>),
+    /// Go on with this job, which runs: the daemon that has conducted it was killed. It comes in the place of
+    /// [`ToArbiter::Start`], and the daemon ends the conversation if it knows nothing of the job.
+    Resume {
+        /// The job.
+        job: JobId,
+        /// The hosts whose parts are not over, as the launcher knows.
+        hosts: Vec<HostNumber>,
+        /// The number by which the launcher knows the answers of the parts, from one on. No earlier one was as high.
+        asked: u64,
+    },
     /// Add this host of the machine to the job. [`ArbiterReport::HostAdded`] answers.
     AddHost(HostNumber),
     /// A command for the parts on all hosts, or on one.

@@ -47,7 +47,12 @@ use crate::stacks;
 use crate::terminal;
 
 mod adding;
+mod keeping;
 mod tables;
+
+use adding::Adding;
+pub use keeping::KeptPipe;
+use keeping::Unkept;
 
 /// The tokens of a part's descriptors.
 const GUARDIAN: u32 = 0;
@@ -124,6 +129,11 @@ pub struct HostPart {
     first_sources: HashMap<u32, usize>,
     /// Descriptors that close as soon as nobody watches them.
     closing: Vec<(u32, OwnedFd)>,
+    unkept: Unkept,
+    /// The processes that are to be started, whose streams are open.
+    adding: Vec<Adding>,
+    /// The number of the question for which everything is told again; zero if this is for another daemon of the part.
+    asked_again: u64,
     all_ended: bool,
     is_over: bool,
 }
@@ -261,6 +271,9 @@ impl HostPart {
             streams_watched: None,
             first_sources: HashMap::new(),
             closing: Vec::new(),
+            unkept: Unkept::default(),
+            adding: Vec::new(),
+            asked_again: 0,
             all_ended: false,
             is_over: false,
         };
@@ -379,7 +392,10 @@ impl HostPart {
                 *credit = credit.saturating_add(bytes);
             }
             PartCommand::CloseOutput(stream) => self.close_output(stream),
-            PartCommand::Start { rank, like, wish } => self.add_process(rank, like, &wish),
+            PartCommand::Start { rank, like, wish } => {
+                let streams = self.open_added(rank);
+                self.adding.push(Adding { rank, like, wish, streams });
+            }
             PartCommand::AnswerStart { request, answer } => {
                 self.tell_guardian(Command::AnswerStart { request, answer });
             }
@@ -387,14 +403,18 @@ impl HostPart {
         }
     }
 
-    /// Reads what is left of the output once all processes have ended, and watches the descriptors that can make
-    /// progress now. Call this after everything else, before the loop waits.
+    /// Starts the processes that are to be added, reads what is left of the output once all processes have ended, and watches
+    /// the descriptors that can make progress now. Call this after everything else, before the loop waits.
     ///
     /// # Errors
     /// The kernel's error: a descriptor cannot be watched.
     pub fn settle(&mut self, watch: &mut dyn DescriptorWatch) -> io::Result<()> {
+        for adding in std::mem::take(&mut self.adding) {
+            self.add_process(adding);
+        }
         self.drain();
         for (token, descriptor) in self.closing.drain(..) {
+            self.unkept.add(token);
             if self.watched.remove(&token).is_some() {
                 watch.unwatch(descriptor.as_fd());
             }
@@ -498,7 +518,11 @@ impl HostPart {
         let stdin = match &self.own.input {
             _ if !self.spec.gets_input(rank) => nothing.try_clone()?,
             Some(input) => input.try_clone()?,
-            None => self.readers.add()?,
+            None => {
+                let (number, pipe) = self.readers.add()?;
+                self.unkept.add(READERS + number as u32);
+                pipe
+            }
         };
         let [stdout, stderr] = self.open_outputs(rank)?;
         Ok([stdin, stdout, stderr])
@@ -529,6 +553,9 @@ impl HostPart {
             Some(before) => *before = source,
             None => self.sources.push(source),
         }
+        let is_its = |it: &Source| (it.rank, it.stream) == (rank, stream);
+        let number = first + self.sources[first..].iter().position(is_its).unwrap_or(0);
+        self.unkept.add(SOURCES + number as u32);
         self.streams_watched = None;
         Ok(writer)
     }
@@ -612,6 +639,9 @@ impl HostPart {
                 return self.events.push_back(PartEvent::NotAdded { rank, refusal });
             }
             Event::Joined { slot } => self.tell_joined(slot),
+            Event::AllTold => {
+                return self.events.push_back(PartEvent::Stands { asked: self.asked_again });
+            }
             Event::AllEnded => self.all_ended = true,
             Event::GuardianGone => {
                 self.all_ended = true;
@@ -627,9 +657,12 @@ impl HostPart {
         }
     }
 
-    /// Queues the end of the process of a slot for all hosts.
+    /// Queues the end of the process of a slot for all hosts. If another one has the slot by now, they know it.
     fn tell_end(&mut self, slot: u32, pid: u32, status: i32) {
         let record = self.segment().slot_record(slot);
+        if !record.state.is_gone() && record.pid != pid {
+            return;
+        }
         let end = match record.state {
             SlotState::Departed => ProcessEnd::Left,
             _ => ProcessEnd::Died { pid, status },

@@ -4,7 +4,7 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use landeck_wire::HostNumber;
+use landeck_wire::{HostNumber, JobId};
 use rustix::event::epoll::EventFlags;
 
 use crate::arbiter::Arbiter;
@@ -83,6 +83,22 @@ impl Parts {
         match self {
             Parts::Here(_) => false,
             Parts::Arbiter(arbiter) => arbiter.has_ended(),
+        }
+    }
+
+    /// Whether another daemon may take the place of the arbiter, if that has ended.
+    pub(crate) fn may_return(&self) -> bool {
+        match self {
+            Parts::Here(_) => false,
+            Parts::Arbiter(arbiter) => arbiter.may_return(),
+        }
+    }
+
+    /// Goes on with a job and its hosts at the next daemon; false if there is none yet. Nothing is watched meanwhile.
+    pub(crate) fn try_return(&mut self, job: JobId, hosts: Vec<HostNumber>, asked: u64) -> bool {
+        match self {
+            Parts::Here(_) => false,
+            Parts::Arbiter(arbiter) => arbiter.try_return(job, hosts, asked),
         }
     }
 

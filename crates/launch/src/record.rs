@@ -188,6 +188,11 @@ impl<'a> Record<'a> {
         self.unheard == 0 && !is_ending && (self.first.is_none() || self.goes_on())
     }
 
+    /// Whether something has ended without which a part of the job cannot go on.
+    pub(crate) const fn is_cut_off(&self) -> bool {
+        self.cut_off.is_some()
+    }
+
     /// The number of ranks.
     pub(crate) const fn ranks(&self) -> u32 {
         self.ranks
@@ -268,6 +273,21 @@ impl<'a> Record<'a> {
     /// Takes note that a part of the job has ended without a word of its own; `why` is a sentence.
     pub(crate) fn cut_off(&mut self, why: String) {
         self.cut_off.get_or_insert(why);
+    }
+
+    /// Says that the part of a host has another daemon. Output that the last one has read, and not passed on, is lost.
+    pub(crate) fn say_resumed(&self, place: usize, output: &mut JobOutput) {
+        let host = self.host(place);
+        let text =
+            "has started again. The processes there go on; lines of their output may be missing";
+        output.say(&format!("landeckd on {host} {text}."));
+    }
+
+    /// Says that another daemon conducts the job. Output that the last one had, and not passed on, is lost.
+    pub(crate) fn say_returned(&self, output: &mut JobOutput) {
+        output.say(
+            "landeckd on this host has started again. The job goes on; lines of its output may be missing.",
+        );
     }
 
     /// Takes note that a host is lost. The job ends with it, or its processes are lost and the others go on.

@@ -5,11 +5,13 @@
 
 #![allow(clippy::unwrap_used)] // everything in this file is a test
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command as Program, ExitCode, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use landeck_host::environment::Environment;
@@ -22,7 +24,7 @@ use landeck_launch::guardian::server::{self, GuardianServer};
 use landeck_launch::input::InputTo;
 use landeck_launch::messages::{PartCommand, PartEvent, WINDOW_BYTES, Whereabouts};
 use landeck_launch::output::Stream;
-use landeck_launch::part::{DescriptorWatch, HostPart, check};
+use landeck_launch::part::{DescriptorWatch, HostPart, KeptPipe, check};
 use landeck_launch::plan::PlannedProgram;
 use landeck_launch::spec::{HostSpec, JobSpec, RankSpec};
 use landeck_testing::Trail;
@@ -40,7 +42,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const LEFTOVERS_GONE: Duration = Duration::from_secs(60);
 const HERE: HostNumber = HostNumber(1);
 
-const SCENARIOS: [(&str, fn()); 12] = [
+const SCENARIOS: [(&str, fn()); 14] = [
     ("two_ranks_run_to_their_end", two_ranks_run_to_their_end),
     ("a_process_knows_its_place", a_process_knows_its_place),
     ("a_failure_ends_the_others_here", a_failure_ends_the_others_here),
@@ -53,6 +55,8 @@ const SCENARIOS: [(&str, fn()); 12] = [
     ("a_killed_guardian_is_told", a_killed_guardian_is_told),
     ("a_killed_driver_leaves_nothing", a_killed_driver_leaves_nothing),
     ("one_server_has_many_jobs", one_server_has_many_jobs),
+    ("another_driver_goes_on", another_driver_goes_on),
+    ("another_driver_hears_the_end", another_driver_hears_the_end),
 ];
 
 fn main() -> ExitCode {
@@ -99,6 +103,8 @@ fn myself(part: &str) -> Program {
 
 /// A job of shell scripts, of which every second rank, the first included, is here.
 fn spec(on_failure: OnFailure, scripts: &[&str]) -> JobSpec {
+    static JOBS: AtomicU64 = AtomicU64::new(0);
+    let first = u64::from(std::process::id()) << 16 | JOBS.fetch_add(16, Ordering::Relaxed);
     let variables = || std::env::vars_os().filter(|(name, _)| name != PART);
     let program = |script: &&str| PlannedProgram {
         file: "/bin/sh".into(),
@@ -110,7 +116,7 @@ fn spec(on_failure: OnFailure, scripts: &[&str]) -> JobSpec {
     let host = |number: u16| HostSpec {
         number: HostNumber(number + 1),
         name: format!("n{number}"),
-        segment: SegmentId(u64::from(std::process::id()) << 8 | u64::from(number)),
+        segment: SegmentId(first | u64::from(number)),
         cores: Vec::new(),
     };
     let rank = |number: u16| RankSpec {
@@ -147,6 +153,8 @@ struct Driver {
     epoll: OwnedFd,
     part: HostPart,
     events: Vec<PartEvent>,
+    /// The pipes that were kept for another driver.
+    pipes: BTreeMap<String, (KeptPipe, Option<OwnedFd>)>,
 }
 
 struct Descriptors<'a>(&'a OwnedFd);
@@ -181,7 +189,7 @@ impl Driver {
         let mut part = HostPart::prepare(spec, HERE).unwrap();
         part.start(Some(server)).unwrap();
         let epoll = epoll::create(CreateFlags::CLOEXEC).unwrap();
-        Driver { epoll, part, events: Vec::new() }
+        Driver { epoll, part, events: Vec::new(), pipes: BTreeMap::new() }
     }
 
     /// Goes round once.
@@ -203,6 +211,27 @@ impl Driver {
             assert!(Instant::now() < give_up, "{:?}", self.events);
             let wait = if self.part.is_over() { Duration::ZERO } else { Duration::from_millis(20) };
             self.turn(wait);
+        }
+    }
+
+    /// Gives the part to another driver, which has what was kept of it: the pipes as they are now. What this one has heard is
+    /// forgotten.
+    fn succeeded(mut self) -> Driver {
+        let dup = |descriptor: BorrowedFd<'_>| descriptor.try_clone_to_owned().unwrap();
+        self.keep_pipes();
+        let kept = self.part.kept().unwrap().map(dup);
+        let (spec, pipes) = (self.part.spec().clone(), std::mem::take(&mut self.pipes));
+        drop(self);
+        let pipes = pipes.into_values().collect();
+        let part = HostPart::resume(spec, HERE, kept, pipes).unwrap();
+        let epoll = epoll::create(CreateFlags::CLOEXEC).unwrap();
+        Driver { epoll, part, events: Vec::new(), pipes: BTreeMap::new() }
+    }
+
+    fn keep_pipes(&mut self) {
+        for (kept, pipe) in self.part.unkept_pipes() {
+            let pipe = pipe.map(|pipe| pipe.try_clone_to_owned().unwrap());
+            self.pipes.insert(format!("{kept:?}"), (kept, pipe));
         }
     }
 
@@ -286,12 +315,11 @@ fn two_ranks_run_to_their_end() {
 fn a_process_knows_its_place() {
     let server = server::fork().unwrap();
     let script = "echo $RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE $PMI_LOCAL_RANK $NODE_RANK $MASTER_ADDR";
-    let wanted = spec(OnFailure::Abort, &["true", script]);
-    let job = wanted.hosts[0].segment.to_string();
-    let mut driver = Driver::start(&server, wanted);
+    let mut driver = Driver::start(&server, spec(OnFailure::Abort, &["true", script]));
     driver.until_over();
     assert_eq!(driver.output(2, Stream::Output), "2 4 1 2 1 0 10.0.0.1\n");
     let wanted = spec(OnFailure::Abort, &["echo $LANDECK_JOB"]);
+    let job = wanted.hosts[0].segment.to_string();
     let mut driver = Driver::start(&server, wanted);
     driver.until_over();
     assert_eq!(driver.output(0, Stream::Output).trim(), job);
@@ -492,14 +520,56 @@ fn one_server_has_many_jobs() {
     let server = server::fork().unwrap();
     let scripts = vec!["exit 0"; 40];
     let mut drivers = Vec::new();
-    for number in 0..4 {
-        let mut job = spec(OnFailure::Abort, &scripts);
-        job.hosts[0].segment.0 += 16 * number;
-        drivers.push(Driver::start(&server, job));
+    for _ in 0..4 {
+        drivers.push(Driver::start(&server, spec(OnFailure::Abort, &scripts)));
     }
     for driver in &mut drivers {
         driver.until_over();
         assert_eq!(started(&driver.events).len(), 40);
         assert!((0..80).step_by(2).all(|rank| driver.end(rank) == Some(None)));
     }
+}
+
+fn another_driver_goes_on() {
+    let server = server::fork().unwrap();
+    let scripts = ["echo before; read -r word; echo behind $word; exit 3", "exit 4"];
+    let mut driver = Driver::start(&server, spec(OnFailure::Notify, &scripts));
+    driver.keep_pipes();
+    driver.until(|events| events.iter().any(|it| matches!(it, PartEvent::Output { .. })));
+    driver.until(|events| {
+        let ended = |stream| PartEvent::OutputEnded { rank: 2, stream };
+        events.contains(&ended(Stream::Output)) && events.contains(&ended(Stream::Error))
+    });
+    driver.until(|events| !ends(events).is_empty());
+    let (first, segment) = (driver.pid(0), driver.part.segment().plan().host);
+    let mut driver = driver.succeeded();
+    driver.until(|events| events.contains(&PartEvent::Stands { asked: 0 }));
+    assert_eq!(driver.part.segment().plan().host, segment);
+    assert_eq!((driver.pid(0), started(&driver.events).len()), (first, 2));
+    assert_eq!((driver.end(0), driver.end(2)), (None, Some(Some(ProcessFailure::Code(4)))));
+    let ended = driver.events.iter().filter(|it| matches!(it, PartEvent::OutputEnded { .. }));
+    assert_eq!(ended.count(), 2, "{:?}", driver.events);
+    driver.part.command(PartCommand::Input(b"it\n".to_vec()));
+    driver.part.command(PartCommand::InputEnd);
+    driver.until_over();
+    assert_eq!(driver.output(0, Stream::Output), "behind it\n");
+    assert_eq!(driver.end(0), Some(Some(ProcessFailure::Code(3))));
+}
+
+fn another_driver_hears_the_end() {
+    let server = server::fork().unwrap();
+    let mut driver = Driver::start(&server, spec(OnFailure::Notify, &["exit 5"]));
+    driver.keep_pipes();
+    driver.until_over();
+    let mut driver = driver.succeeded();
+    driver.until_over();
+    assert_eq!(driver.end(0), Some(Some(ProcessFailure::Code(5))));
+    let all_ended = PartEvent::Happened(Happened::AllEnded);
+    assert!(driver.events.contains(&all_ended), "{:?}", driver.events);
+}
+
+/// The ends of processes.
+fn ends(events: &[PartEvent]) -> Vec<&PartEvent> {
+    let is_end = |it: &&PartEvent| matches!(it, PartEvent::Happened(Happened::Ended { .. }));
+    events.iter().filter(is_end).collect()
 }

@@ -247,6 +247,15 @@ pub enum ErrorKind {
         /// The reason.
         why: String,
     },
+    /// The daemon of another host, which accesses the regions there, has started again while this call was under way.
+    #[error(
+        "the daemon of {host} has started again, and nobody knows whether the one before has done this: look at the region, \
+         and repeat the call if it was not done"
+    )]
+    MaybeDone {
+        /// The host.
+        host: String,
+    },
     /// A process violated the protocol.
     #[error("{who} is broken ({what}): nothing more is received from it")]
     PeerBroken {

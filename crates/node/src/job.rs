@@ -5,7 +5,7 @@ use std::{fmt, io};
 
 use landeck_collectives::Settings;
 use landeck_host::say::complain;
-use landeck_joining::address::connect_to_daemon;
+use landeck_joining::address::{connect_to_daemon, reconnect_to_daemon};
 use landeck_joining::attach::{self, Attachment};
 pub use landeck_joining::attach::{Restarted, WayBack};
 use landeck_joining::machines;
@@ -406,7 +406,9 @@ fn open_network(
     let paths = Paths::of(&Settings::from_words(&segment.plan().settings));
     let socket = connect_to_daemon(SegmentId(segment.plan().host))?;
     let most = lanes_max(paths.lanes_max);
-    let lanes = Lanes::with_relays(socket, segment, slot, paths.wish, most)?;
+    let mut lanes = Lanes::with_relays(socket, segment, slot, paths.wish, most)?;
+    let host = SegmentId(segment.plan().host);
+    lanes.reconnect_by(move || reconnect_to_daemon(host));
     endpoint.set_network(Box::new(lanes));
     endpoint.set_incast(paths.incast);
     Ok(())

@@ -162,7 +162,8 @@ fn a_checkout_is_seen_wherever_it_lies() {
         fs::write(at("real/target/CACHEDIR.TAG"), "").unwrap();
         fs::write(at("tools/lib/word"), "from the library\n").unwrap();
         let program = at("linked/target/debug/deps/a test");
-        fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+        // A program that this process writes may be open for that in a child of another test, and cannot be started then.
+        succeed(Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&program));
         let texts = [
             ("tools/bin/landeck-found", "#!/bin/sh\ncat \"${0%/bin/*}/lib/word\"\n"),
             ("named/program", "#!/bin/sh\necho named\n"),

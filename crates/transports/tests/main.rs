@@ -4,5 +4,6 @@ mod conformance;
 mod full_mailbox;
 mod hostile_lanes;
 mod lane_breaks;
+mod reconnecting;
 mod support;
 mod welcome;

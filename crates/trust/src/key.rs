@@ -10,11 +10,13 @@ use crate::error::TrustError;
 use crate::key_hash::KeyHash;
 use crate::verifier;
 
-/// The key pair of one run of a daemon, with its self-signed certificate. It is never stored.
+/// The key pair of a daemon, with its self-signed certificate. It is in memory alone.
 #[derive(Clone)]
 pub struct KeyPair {
     certified: Arc<CertifiedKey>,
     hash: KeyHash,
+    /// The private key, as PKCS #8.
+    private: Arc<[u8]>,
 }
 
 impl KeyPair {
@@ -23,21 +25,40 @@ impl KeyPair {
     /// # Errors
     /// [`TrustError::Library`] if the library makes none, for instance without randomness of the system.
     pub fn generate() -> Result<Self, TrustError> {
+        let pair = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519);
+        Self::of(&pair.map_err(|error| TrustError::Library(error.to_string()))?)
+    }
+
+    /// The key pair whose private key is this one, as [`KeyPair::private`] has given it.
+    ///
+    /// # Errors
+    /// [`TrustError::Library`] if it is none.
+    pub fn restored(private: &[u8]) -> Result<Self, TrustError> {
+        let pair = rcgen::KeyPair::try_from(private);
+        Self::of(&pair.map_err(|error| TrustError::Library(error.to_string()))?)
+    }
+
+    /// The private key, for the memory of a process that keeps it.
+    #[must_use]
+    pub fn private(&self) -> &[u8] {
+        &self.private
+    }
+
+    fn of(pair: &rcgen::KeyPair) -> Result<Self, TrustError> {
         let library = |error: &dyn fmt::Display| TrustError::Library(error.to_string());
-        let pair =
-            rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).map_err(|error| library(&error))?;
         let mut parameters = rcgen::CertificateParams::default();
         let mut name = rcgen::DistinguishedName::new();
         name.push(rcgen::DnType::CommonName, "landeckd");
         parameters.distinguished_name = name;
-        let certificate = parameters.self_signed(&pair).map_err(|error| library(&error))?;
+        let certificate = parameters.self_signed(pair).map_err(|error| library(&error))?;
         let certificate = certificate.der().clone();
         let hash = verifier::key_of(&certificate)?;
-        let private = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(pair.serialize_der()));
+        let encoded = pair.serialize_der();
+        let private = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(encoded.clone()));
         let provider = verifier::provider();
         let certified = CertifiedKey::from_der(vec![certificate], private, &provider)
             .map_err(|error| library(&error))?;
-        Ok(Self { certified: Arc::new(certified), hash })
+        Ok(Self { certified: Arc::new(certified), hash, private: encoded.into() })
     }
 
     /// The hash of the public key.
@@ -55,7 +76,8 @@ impl KeyPair {
     #[cfg(test)]
     pub(crate) fn with_certificate_of(&self, other: &Self) -> Self {
         let (certificates, key) = (other.certified.cert.clone(), Arc::clone(&self.certified.key));
-        Self { certified: Arc::new(CertifiedKey::new(certificates, key)), hash: other.hash }
+        let certified = Arc::new(CertifiedKey::new(certificates, key));
+        Self { certified, hash: other.hash, private: self.private.clone() }
     }
 
     /// This key pair with a second certificate behind its own.
@@ -63,7 +85,7 @@ impl KeyPair {
     pub(crate) fn with_chain(&self) -> Self {
         let certificates = [&self.certified.cert[..]; 2].concat();
         let certified = CertifiedKey::new(certificates, Arc::clone(&self.certified.key));
-        Self { certified: Arc::new(certified), hash: self.hash }
+        Self { certified: Arc::new(certified), hash: self.hash, private: self.private.clone() }
     }
 }
 
@@ -82,5 +104,13 @@ mod tests {
         let (one, other) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
         assert_ne!(one.hash(), other.hash());
         assert_eq!(format!("{one:?}"), format!("KeyPair {{ hash: {:?}, .. }}", one.hash()));
+    }
+
+    #[test]
+    fn a_key_pair_is_made_again_from_its_private_key() {
+        let pair = KeyPair::generate().unwrap();
+        let again = KeyPair::restored(pair.private()).unwrap();
+        assert_eq!((again.hash(), again.private()), (pair.hash(), pair.private()));
+        assert!(KeyPair::restored(b"no key").is_err());
     }
 }

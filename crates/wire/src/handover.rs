@@ -7,6 +7,11 @@
 //! A far process goes by its place in the segment's table of far processes. A message is at most
 //! [`Handover::BYTES_MAX`](ControlMessage::BYTES_MAX) bytes long.
 //!
+//! The daemon may start again. A process whose socket has ended connects anew, says `Hello` and, with `Has`, which lanes it
+//! has, and says again what it waits for. The relay of its host begins anew with the daemon: asked by `RelayRestarted`, the
+//! process takes what the one before has laid, says how far each sender may go from there (`Granted`), and repeats
+//! `RelayRestarted` behind that.
+//!
 //! The answer to `Relay` is `Relayed` or `NoRelay`. A `Broken` with the
 //! number [`RELAY_LANE`] tells of the connection to the relay of that process's host. `Silent` is a `Broken` of a connection
 //! that has carried nothing for as long as `Welcome` allows. `Granted` and `Room` are for the relay of the process's own
@@ -72,6 +77,15 @@ pub enum Handover {
         /// The most lanes that it can have; 0 if there is no limit.
         lanes_max: u32,
     },
+    /// The process has this lane, or had it and has no later one. An earlier run of the daemon has handed it over.
+    Has {
+        /// The far process.
+        far: u32,
+        /// Its incarnation.
+        incarnation: u32,
+        /// The number of the lane.
+        lane: u32,
+    },
     /// The process needs a lane.
     Want {
         /// The far process.
@@ -115,6 +129,9 @@ pub enum Handover {
     },
     /// There is room again where the relay of this host lays frames for the process.
     Room,
+    /// The relay of this host has started again, and asks how far each sender has come; the process repeats this when it has
+    /// said so.
+    RelayRestarted,
     /// The process has left its job, and runs on.
     Left,
     /// The socket beside this message is a connection to the relay of another host.
@@ -166,6 +183,7 @@ mod tests {
         let keys = LaneKeys { cipher: Cipher::Aes256Gcm, send: [1; 32], receive: [2; 32] };
         for message in [
             Handover::Hello { slot: 3, incarnation: 9, lanes_max: 512 },
+            Handover::Has { far: 7, incarnation: 3, lane: RELAY_LANE - 1 },
             Handover::Want { far: 7 },
             Handover::Broken { far: 7, incarnation: 3, lane: 2, errno: -104 },
             Handover::Numbers,
@@ -185,6 +203,7 @@ mod tests {
             Handover::Unreachable { far: u32::MAX },
             Handover::Granted { far: 4, incarnation: 2, position: u64::MAX - 7 },
             Handover::Room,
+            Handover::RelayRestarted,
             Handover::Welcome { silence_ms: 2_250 },
             Handover::Silent {
                 far: 7,
@@ -207,7 +226,7 @@ mod tests {
     #[test]
     fn other_bytes_are_refused() {
         assert!(Handover::decode(&[1; Handover::BYTES_MAX + 1]).is_err());
-        assert!(Handover::decode(&[15]).is_err(), "an unknown message");
+        assert!(Handover::decode(&[17]).is_err(), "an unknown message");
         let keys = LaneKeys { cipher: Cipher::ChaCha20Poly1305, send: [1; 32], receive: [2; 32] };
         let mut relayed = Handover::Relayed { host: 2, keys }.encode();
         assert!(Handover::decode(&relayed[..relayed.len() - 1]).is_err(), "a key is cut off");

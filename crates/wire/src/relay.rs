@@ -16,7 +16,9 @@
 //!
 //! Requests travel over the process's connection for messages to that relay ([`crate::relayed`]). A process numbers its
 //! requests to a relay from 0 on. Over another connection it sends those again whose answers have not come. The relay does
-//! no change twice: it has the last [`RELAY_WINDOW`] answers.
+//! no change twice: it has the last [`RELAY_WINDOW`] answers. A relay that has started again has none: it repeats what can be
+//! repeated, and gives the others up ([`RelayOutcome::Unknown`]). So a process says how many requests it has sent before, as
+//! the context of its [`Header::RELAY_OPEN`].
 
 use crate::header::{Header, Kind};
 use crate::preamble::{long, word};
@@ -92,6 +94,8 @@ pub enum RelayOutcome {
     Unmapped = 5,
     /// The request has a form that no process of this release sends.
     Senseless = 6,
+    /// The relay has started again, and the one before may have done this. It cannot be done twice.
+    Unknown = 7,
 }
 
 impl RelayOutcome {
@@ -106,6 +110,7 @@ impl RelayOutcome {
             4 => Self::Unaligned,
             5 => Self::Unmapped,
             6 => Self::Senseless,
+            7 => Self::Unknown,
             _ => return None,
         })
     }
@@ -218,8 +223,8 @@ mod tests {
         let (get, head) =
             request(RelayOperation::Get { bytes: RELAY_PART_BYTES as u64 + 1 }).encode(5, 0);
         assert!(RelayRequest::decode(&get, &head).is_none(), "more than a part");
-        assert_eq!(RelayOutcome::from_tag(7), None);
-        let outcomes = (0..7).map(|tag| RelayOutcome::from_tag(tag).map(|it| it as u32));
-        assert!(outcomes.eq((0..7).map(Some)));
+        assert_eq!(RelayOutcome::from_tag(8), None);
+        let outcomes = (0..8).map(|tag| RelayOutcome::from_tag(tag).map(|it| it as u32));
+        assert!(outcomes.eq((0..8).map(Some)));
     }
 }

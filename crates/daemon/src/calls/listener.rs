@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use landeck_launch::hosts_options::PortRange;
@@ -112,6 +112,23 @@ impl Listener {
             }
         }
         Err(error)
+    }
+
+    /// Listens with the socket of the run before of this daemon. Connections that have come meanwhile wait there.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub(crate) fn go_on(&mut self, reactor: &mut Reactor, socket: OwnedFd) -> io::Result<()> {
+        let port = SocketAddr::try_from(getsockname(&socket)?)?.port();
+        let token = reactor.token();
+        reactor.watch(&socket, token, EventFlags::IN)?;
+        self.open = Some(OpenPort { socket, token, port });
+        Ok(())
+    }
+
+    /// The listening socket, if there is one.
+    pub(crate) fn socket(&self) -> Option<BorrowedFd<'_>> {
+        self.open.as_ref().map(|open| open.socket.as_fd())
     }
 
     /// Whether it is listened on.

@@ -1,6 +1,7 @@
 //! The consequences of events of trunks, words, heartbeats and lanes.
 
 use landeck_protocols::door::{Object, ObjectAnswer, ObjectQuestion};
+use landeck_protocols::hosts::run_of;
 use landeck_wire::JobId;
 use landeck_wire::preamble::Preamble;
 use tracing::info;
@@ -36,6 +37,7 @@ impl Hub {
                         self.relay.granted(receiver, source, position);
                     }
                     LanesEvent::HasRoom { process } => self.relay.has_room(process),
+                    LanesEvent::RelayTold { process } => self.relay.told(process),
                     LanesEvent::Ended { job, process, end } => {
                         self.tell(WordContent::ProcessEnded { job, process, end });
                     }
@@ -77,6 +79,10 @@ impl Hub {
             TrunksEvent::Up(host) => {
                 info!("trunk to host {}: connected", host.0);
                 self.up(host);
+            }
+            TrunksEvent::Restarted(host, run) => {
+                info!("trunk to host {}: its daemon has started again, as run {run}", host.0);
+                self.restarted(host, run);
             }
             TrunksEvent::Down(host, why) => {
                 info!("trunk to host {}: down for good: {why}", host.0);
@@ -121,6 +127,45 @@ impl Hub {
         self.inbox.push_back(Incoming::Up(host));
     }
 
+    /// The daemon of a host has started again. What two other hosts say to each other is kept by the arbiter on its way. So the
+    /// arbiter tells all of them what is lost, and nothing follows from a trunk between them.
+    fn restarted(&mut self, host: HostNumber, run: u32) {
+        if !self.members.is_arbiter() {
+            return;
+        }
+        self.members.restarted(host, run);
+        self.with_lanes(|lanes, tools| lanes.host_restarted(tools, host, run));
+        if self.trunks.is_narrow(host) {
+            self.send(host, &DaemonMessage::Narrow);
+        }
+        let own = self.own();
+        let others = self.members.hosts().map(|entry| entry.host);
+        let others: Vec<HostNumber> = others.filter(|it| ![own, host].contains(it)).collect();
+        for other in others {
+            self.send(other, &DaemonMessage::Restarted { host, run });
+        }
+        self.inbox.push_back(Incoming::Restarted(host));
+    }
+
+    /// The arbiter says that the daemon of a host has started again: what is asked of that is asked again.
+    pub(super) fn told_of_restart(&mut self, host: HostNumber, run: u32) -> Vec<MembersEvent> {
+        let now = self.now();
+        self.trunks.host_restarted(&self.reactor, host, run, now);
+        self.with_lanes(|lanes, tools| lanes.host_restarted(tools, host, run));
+        self.for_jobs(Incoming::Restarted(host))
+    }
+
+    /// The jobs have taken up what is left of the run before of this daemon: says what the arbiter may not have heard of that.
+    pub(crate) fn resumed(&mut self) {
+        let segments = self.parts.segments();
+        self.send(HostNumber::ARBITER, &DaemonMessage::PartsKept { segments });
+        let known = self.members.host(self.own()).map(|entry| entry.addresses.clone());
+        let is_known = |own: SocketAddr| known.iter().flatten().any(|known| *known == own);
+        if !with_port(&self.addresses, self.listener.port()).into_iter().all(is_known) {
+            self.tell_addresses();
+        }
+    }
+
     /// Long packets do not pass between this host and another one: its daemon learns that, and so do people.
     fn narrow(&mut self, host: HostNumber) {
         self.send(host, &DaemonMessage::Narrow);
@@ -151,6 +196,7 @@ impl Hub {
                 MembersEvent::Welcomed => {
                     let entries: Vec<HostEntry> = self.members.hosts().cloned().collect();
                     entries.into_iter().for_each(|entry| self.joined(&entry));
+                    self.inbox.push_back(Incoming::Welcomed);
                 }
                 MembersEvent::Applied(word, outputs) => {
                     match &word.content {
@@ -226,10 +272,13 @@ impl Hub {
         // A host does not ask for words that a heartbeat knows and it does not: they are on their way over a numbered stream,
         // and the arbiter sends them again when the trunk is renewed.
         if self.members.is_arbiter() {
-            self.members.applied(from, heartbeat.incarnation, heartbeat.word);
+            self.members.applied(from, heartbeat.incarnation, run_of(number), heartbeat.word);
         }
         let events = self.watch.hear(from, number, &heartbeat, now);
         self.judge(events);
+        if let Some(from) = self.watch.leased_from() {
+            self.journal.note_lease(from);
+        }
     }
 
     /// Looks at the time: sends heartbeats, and notices lost hosts.

@@ -78,6 +78,12 @@ impl Hub {
             DaemonMessage::PartRemoved { segment } if is_arbiter => {
                 self.members.part_removed(segment, from)
             }
+            DaemonMessage::PartsKept { segments } if is_arbiter => {
+                self.members.parts_kept(from, &segments)
+            }
+            DaemonMessage::Restarted { host, run } if is_from_arbiter => {
+                self.told_of_restart(host, run)
+            }
             DaemonMessage::NumbersWanted { job, request } if is_arbiter => {
                 let outcome = self.members.lease_numbers(job, from, request);
                 self.send(from, &DaemonMessage::Numbers { job, request, outcome });
@@ -110,10 +116,7 @@ impl Hub {
                 self.trunks.keep_short(from);
                 Vec::new()
             }
-            DaemonMessage::Goodbye { incarnation } => {
-                self.said_goodbye(from, incarnation);
-                Vec::new()
-            }
+            DaemonMessage::Goodbye { incarnation } => self.said_goodbye(from, incarnation),
             _ => {
                 self.distrust(from, DaemonMessage::NAME);
                 Vec::new()
@@ -123,7 +126,7 @@ impl Hub {
     }
 
     /// Keeps something for the jobs. No word follows from it yet.
-    fn for_jobs(&mut self, incoming: Incoming) -> Vec<MembersEvent> {
+    pub(super) fn for_jobs(&mut self, incoming: Incoming) -> Vec<MembersEvent> {
         self.inbox.push_back(incoming);
         Vec::new()
     }
@@ -155,10 +158,15 @@ impl Hub {
         }
     }
 
-    /// The daemon of a host ends in order.
-    fn said_goodbye(&mut self, from: HostNumber, incarnation: HostIncarnation) {
+    /// The daemon of a host ends in order. The word of that is given when the jobs have heard of it.
+    fn said_goodbye(
+        &mut self,
+        from: HostNumber,
+        incarnation: HostIncarnation,
+    ) -> Vec<MembersEvent> {
         self.has_arbiter_ended |= from == HostNumber::ARBITER;
         self.is_over(from, incarnation, IN_ORDER);
+        Vec::new()
     }
 
     /// Nothing of this incarnation of a host runs any more, for this reason.

@@ -18,9 +18,10 @@ use rustix::event::epoll::EventFlags;
 use crate::bootstrap::DaemonOptions;
 use crate::context::{Context, JobHandler};
 use crate::figures::OwnFigures;
-use crate::job::own_part::OwnPart;
+use crate::job::own_part::{KeptDescriptors, OwnPart};
 use crate::job::whole_job::WholeJob;
 use crate::job_message::{JobContent, JobMessage};
+use crate::journal::{Change, Entries, Entry, EntryName};
 use crate::links::MeasuringSecret;
 use crate::machine::callers::CallersEvent;
 use crate::machine::standing::Standing;
@@ -49,6 +50,11 @@ pub(crate) struct Jobs {
     next_number: u64,
     /// The machine, if it is one that stays.
     standing: Option<Standing>,
+    /// The journal of the run before, until the host table is known, and messages that have come before that.
+    left: Option<Entries>,
+    early: Vec<(HostNumber, JobMessage)>,
+    /// The parts that are over, whose conductors have not confirmed it. One that was killed has them tell everything again.
+    unconfirmed: BTreeMap<JobId, OwnPart>,
     over: Option<u8>,
     /// The machine that this host comes back to: it has lost the founder.
     comes_back_to: Option<MachineName>,
@@ -108,20 +114,23 @@ impl Jobs {
             measurements: VecDeque::new(),
             next_number: 0,
             standing: None,
+            left: None,
+            early: Vec::new(),
+            unconfirmed: BTreeMap::new(),
             over: None,
             comes_back_to: None,
             has_ended: false,
         }
     }
 
-    /// The jobs of a host of a machine that stays.
-    pub(crate) fn of_machine(server: GuardianServer, standing: Standing) -> Self {
-        Self { standing: Some(standing), ..Self::of_host(server) }
+    /// The jobs of a host of a machine that stays. The run of its daemon before has left these entries.
+    pub(crate) fn of_machine(server: GuardianServer, standing: Standing, left: Entries) -> Self {
+        Self { standing: Some(standing), left: Some(left), ..Self::of_host(server) }
     }
 
-    /// The machine that this host comes back to, once its daemon has ended with everything in it.
-    pub(crate) fn comes_back_to(&self) -> Option<MachineName> {
-        self.comes_back_to.clone()
+    /// Whether this host comes back to its machine, once its daemon has ended with everything in it.
+    pub(crate) const fn comes_back(&self) -> bool {
+        self.comes_back_to.is_some()
     }
 
     /// The first token of a further part or conducted job.
@@ -133,6 +142,10 @@ impl Jobs {
 
     fn check(&mut self, context: &mut Context<'_>, conductor: HostNumber, spec: JobSpec) {
         let (job, answer) = (spec.job, check(&spec, context.own_host()));
+        let asked = Entry::Asked { conductor };
+        let asked = Change::keep(EntryName::Part(job), &asked, Vec::new());
+        context.journal().write(vec![asked]);
+        self.unconfirmed.remove(&job);
         if answer.is_ok() {
             let tokens = self.tokens(PARTS);
             self.parts.insert(job, OwnPart::checked(spec, conductor, tokens));
@@ -168,20 +181,72 @@ impl Jobs {
                 context.send(part.conductor, *job, JobContent::PartWanted);
             }
         }
-        let before = self.parts.len();
-        self.parts.retain(|_, part| !part.is_over());
-        self.has_ended |= self.parts.len() < before;
+        let over = self.parts.iter().filter(|(_, part)| part.is_over());
+        for job in over.map(|(job, _)| *job).collect::<Vec<_>>() {
+            self.has_ended = true;
+            self.unconfirmed.extend(self.parts.remove_entry(&job));
+        }
+    }
+
+    /// Forgets a part of a job that is impossible.
+    fn dismiss(&mut self, context: &mut Context<'_>, job: JobId) {
+        if let Some(mut part) = self.parts.remove(&job) {
+            part.forget(context);
+            self.has_ended = true;
+            context.journal().write(vec![Change::forget(EntryName::Part(job))]);
+        }
+    }
+
+    /// Has the part of a job tell everything again to its conductor, which was killed.
+    fn tell_again(
+        &mut self,
+        context: &mut Context<'_>,
+        (job, conductor): (JobId, HostNumber),
+        asked: u64,
+    ) {
+        if !self.parts.contains_key(&job) {
+            self.parts.extend(self.unconfirmed.remove_entry(&job));
+        }
+        match self.parts.get_mut(&job).filter(|part| part.conductor == conductor) {
+            Some(part) => part.tell_again(asked),
+            None => self.has_no_part(context, job, conductor),
+        }
+    }
+
+    fn has_no_part(&self, context: &mut Context<'_>, job: JobId, conductor: HostNumber) {
+        let why = "it has no part of it".to_owned();
+        context.send(conductor, job, JobContent::PartLost(why));
+    }
+
+    /// The conductor of a part that is over knows that, or is gone.
+    fn confirm(&mut self, context: &Context<'_>, job: JobId, conductor: HostNumber) {
+        if self.unconfirmed.get(&job).is_some_and(|part| part.conductor == conductor) {
+            self.unconfirmed.remove(&job);
+            context.journal().write(vec![Change::forget(EntryName::Part(job))]);
+        }
     }
 
     /// Goes on with the callers of a machine that stays, and forgets jobs that are over.
     fn go_on_standing(&mut self, context: &mut Context<'_>) {
         let Some(mut standing) = self.standing.take() else { return };
         standing.let_guests_in(|job| self.parts.get(&job).and_then(OwnPart::present_segment));
-        for start in standing.tick(context) {
-            if let CallersEvent::Starts(stream, request) = start {
-                let tokens = self.tokens(CONDUCTED);
-                let whole = WholeJob::new(stream, *request, tokens);
-                self.conducted.insert(whole.job(), whole);
+        for event in standing.tick(context) {
+            match event {
+                CallersEvent::Starts(stream, request) => {
+                    let tokens = self.tokens(CONDUCTED);
+                    let mut whole = WholeJob::new(stream, *request, tokens);
+                    // The machine may have been stopped since its hosts were booked.
+                    if let Some(cause) = context.cause_of_end(whole.job()) {
+                        whole.cut_off(context, &cause);
+                    }
+                    self.conducted.insert(whole.job(), whole);
+                }
+                CallersEvent::Resumes { stream, job, hosts, asked } => {
+                    if let Some(whole) = self.conducted.get_mut(&job) {
+                        whole.take_launcher(context, (stream, asked), &hosts);
+                    }
+                }
+                CallersEvent::Asks { .. } | CallersEvent::HasGone(_) => {}
             }
         }
         if let Some(spec) = standing.take_own_job() {
@@ -192,6 +257,7 @@ impl Jobs {
             let is_over = whole.has_launcher_gone() && whole.leave(context);
             if is_over {
                 standing.job_over(context, *job);
+                context.journal().write(vec![Change::forget(EntryName::Conducted(*job))]);
             }
             !is_over
         });
@@ -233,9 +299,51 @@ impl Jobs {
             JobContent::AddHost(host) => part.add_host(context, host),
             JobContent::Meet(guests) => context.meet(job, &guests),
             JobContent::Command(command) => part.command(command),
-            JobContent::Dismiss => part.forget(context),
             _ => {}
         }
+    }
+
+    /// Goes on with what the run of the daemon before has left.
+    fn resume(&mut self, context: &mut Context<'_>, left: Entries) {
+        let (mut pipes, mut parts) = (BTreeMap::new(), Vec::new());
+        for (name, entry, descriptors) in left.into_all() {
+            match (name, entry) {
+                (EntryName::Pipe(job, _), Entry::Pipe(kept)) => {
+                    let pipe = descriptors.into_iter().next();
+                    pipes.entry(job).or_insert_with(Vec::new).push((kept, pipe));
+                }
+                (EntryName::Part(job), Entry::Asked { conductor }) => {
+                    self.lose_part(context, job, conductor);
+                }
+                (EntryName::Part(job), Entry::Runs { conductor, spec }) => {
+                    parts.push((job, conductor, spec, descriptors));
+                }
+                (EntryName::Conducted(job), Entry::Conducted { spec, runs }) => {
+                    let tokens = self.tokens(CONDUCTED);
+                    let whole = WholeJob::resumed(context, *spec, runs, tokens);
+                    self.conducted.insert(job, whole);
+                }
+                _ => {}
+            }
+        }
+        for (job, conductor, spec, descriptors) in parts {
+            let pipes = pipes.remove(&job).unwrap_or_default();
+            let kept = KeptDescriptors::of(descriptors, pipes);
+            let tokens = self.tokens(PARTS);
+            let resumed = kept
+                .and_then(|kept| OwnPart::resumed(context, (*spec, conductor, tokens), kept).ok());
+            match resumed {
+                Some(part) => drop(self.parts.insert(job, part)),
+                None => self.lose_part(context, job, conductor),
+            }
+        }
+    }
+
+    /// A part was not begun, or cannot go on: its daemon was killed.
+    fn lose_part(&self, context: &mut Context<'_>, job: JobId, conductor: HostNumber) {
+        context.journal().write(vec![Change::forget(EntryName::Part(job))]);
+        let why = "its daemon (landeckd) was killed before the processes ran".to_owned();
+        context.send(conductor, job, JobContent::PartLost(why));
     }
 }
 
@@ -246,6 +354,9 @@ fn unanswered(silent_ms: u64) -> String {
 
 impl JobHandler for Jobs {
     fn message(&mut self, context: &mut Context<'_>, from: HostNumber, message: JobMessage) {
+        if self.left.is_some() {
+            return self.early.push((from, message));
+        }
         let JobMessage { job, content } = message;
         match content {
             JobContent::Check(spec)
@@ -263,9 +374,18 @@ impl JobHandler for Jobs {
             | JobContent::Command(_)
             | JobContent::Dismiss => {
                 if self.parts.get(&job).is_some_and(|part| part.conductor == from) {
-                    self.order(context, job, content);
+                    match content {
+                        JobContent::Dismiss => self.dismiss(context, job),
+                        order => self.order(context, job, order),
+                    }
+                } else if let JobContent::Command(PartCommand::End { .. } | PartCommand::Kill) =
+                    content
+                {
+                    self.has_no_part(context, job, from);
                 }
             }
+            JobContent::TellAgain { asked } => self.tell_again(context, (job, from), asked),
+            JobContent::OverTaken => self.confirm(context, job, from),
             JobContent::PartRefused(why) => {
                 if let Some(standing) = &mut self.standing {
                     standing.part_refused(job, why);
@@ -310,6 +430,10 @@ impl JobHandler for Jobs {
             // A job ends with its launcher, and so with its launcher's host.
             let its = self.parts.values_mut().filter(|part| part.conductor == host);
             its.for_each(|part| part.command(PartCommand::End { grace: GRACE }));
+            let its = self.unconfirmed.iter().filter(|(_, part)| part.conductor == host);
+            for job in its.map(|(job, _)| *job).collect::<Vec<_>>() {
+                self.confirm(context, job, host);
+            }
             if context.own_host() != HostNumber::ARBITER {
                 self.lose(context, host, &unanswered(silent_ms));
             }
@@ -361,10 +485,32 @@ impl JobHandler for Jobs {
         }
     }
 
+    fn welcomed(&mut self, context: &mut Context<'_>) {
+        let Some(left) = self.left.take() else { return };
+        self.resume(context, left);
+        if context.run() > 0 {
+            let conducts = MachineMessage::Conducts(self.conducted.keys().copied().collect());
+            context.send_machine(HostNumber::ARBITER, conducts);
+            if let Some(standing) = &self.standing {
+                standing.resume(context);
+            }
+        }
+        for (from, message) in std::mem::take(&mut self.early) {
+            self.message(context, from, message);
+        }
+    }
+
     fn host_up(&mut self, context: &mut Context<'_>, host: HostNumber) {
         self.conducted.values_mut().for_each(|whole| whole.host_up(context, host));
         if let Some(standing) = &mut self.standing {
             standing.host_up(context, host);
+        }
+    }
+
+    fn host_restarted(&mut self, context: &mut Context<'_>, host: HostNumber) {
+        self.conducted.values_mut().for_each(|whole| whole.host_restarted(context, host));
+        if let Some(standing) = &mut self.standing {
+            standing.host_restarted(context, host);
         }
     }
 

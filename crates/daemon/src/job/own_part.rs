@@ -1,11 +1,11 @@
 //! The part of a job on this host, which the job's conductor has asked for.
 
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use landeck_launch::guardian::server::GuardianServer;
 use landeck_launch::messages::{PartCommand, PartEvent, PartRefusal};
-use landeck_launch::part::{DescriptorWatch, HostPart};
+use landeck_launch::part::{DescriptorWatch, HostPart, KeptPipe};
 use landeck_launch::request::{LAUNCHER_FAILED, LaunchError};
 use landeck_launch::spec::{HostSpec, JobSpec};
 use landeck_wire::word::WordContent;
@@ -14,6 +14,7 @@ use rustix::event::epoll::EventFlags;
 
 use crate::context::Context;
 use crate::job_message::JobContent;
+use crate::journal::{Change, Entry, EntryName};
 
 /// The part of a job on this host.
 #[derive(Debug)]
@@ -28,11 +29,24 @@ pub(crate) struct OwnPart {
     cannot_watch: bool,
 }
 
+/// The descriptors with which a part goes on that another run of the daemon has driven.
+#[derive(Debug)]
+pub(crate) struct KeptDescriptors {
+    /// The segment, and the conversation with the guardian.
+    pub(crate) part: [OwnedFd; 2],
+    /// The listening socket for the processes.
+    pub(crate) listener: OwnedFd,
+    /// The pipes of the processes.
+    pub(crate) pipes: Vec<(KeptPipe, Option<OwnedFd>)>,
+}
+
 #[derive(Debug)]
 enum State {
     /// The job as it was checked.
     Checked(Box<JobSpec>),
     Made(Box<HostPart>),
+    /// The part is over, and may be asked to tell everything again.
+    Ended(Box<HostPart>),
     Over,
 }
 
@@ -57,11 +71,35 @@ impl DescriptorWatch for PartWatch<'_, '_> {
     }
 }
 
+impl KeptDescriptors {
+    /// The descriptors as they stood in the journal; `None` if some are missing.
+    pub(crate) fn of(kept: Vec<OwnedFd>, pipes: Vec<(KeptPipe, Option<OwnedFd>)>) -> Option<Self> {
+        let [segment, guardian, listener] = <[OwnedFd; 3]>::try_from(kept).ok()?;
+        Some(Self { part: [segment, guardian], listener, pipes })
+    }
+}
+
 impl OwnPart {
     /// The part of a job that was checked, whose descriptors get the tokens from this one on.
     pub(crate) fn checked(spec: JobSpec, conductor: HostNumber, tokens: u64) -> Self {
         let (job, state) = (spec.job, State::Checked(Box::new(spec)));
         Self { job, conductor, tokens, state, cannot_watch: false }
+    }
+
+    /// The part that another run of the daemon has driven.
+    ///
+    /// # Errors
+    /// The kernel's error: nothing of the part is left.
+    pub(crate) fn resumed(
+        context: &mut Context<'_>,
+        (spec, conductor, tokens): (JobSpec, HostNumber, u64),
+        kept: KeptDescriptors,
+    ) -> io::Result<Self> {
+        let job = spec.job;
+        let part = HostPart::resume(spec, context.own_host(), kept.part, kept.pipes)?;
+        context.resume_part(job, part.segment().clone(), kept.listener)?;
+        let state = State::Made(Box::new(part));
+        Ok(Self { job, conductor, tokens, state, cannot_watch: false })
     }
 
     /// Makes everything that the part needs, with what the conductor has settled, and tells the conductor.
@@ -81,17 +119,53 @@ impl OwnPart {
         let State::Made(part) = &mut self.state else { return };
         if let Err(error) = part.start(Some(server)) {
             let refusal = PartRefusal::from(&LaunchError::from(error));
-            context.send(self.conductor, self.job, JobContent::NotStarted(refusal));
+            return context.send(self.conductor, self.job, JobContent::NotStarted(refusal));
         }
+        // A guardian whose daemon was killed before this ends at once.
+        self.keep(context);
+    }
+
+    /// Keeps the part as it is now for the next run of this daemon.
+    fn keep(&mut self, context: &Context<'_>) {
+        let State::Made(part) = &mut self.state else { return };
+        let Some(listener) = context.listener_of(self.job).filter(|_| context.journal().is_kept())
+        else {
+            return;
+        };
+        let Some(kept) = part.kept() else { return };
+        let descriptors = kept.into_iter().chain([listener]).collect();
+        let spec = Box::new(part.spec().clone());
+        let entry = Entry::Runs { conductor: self.conductor, spec };
+        let whole = Change::keep(EntryName::Part(self.job), &entry, descriptors);
+        context.journal().write(vec![whole]);
+        self.keep_pipes(context);
+    }
+
+    /// Keeps the pipes that were opened, and no longer those that were closed.
+    fn keep_pipes(&mut self, context: &Context<'_>) {
+        let (job, journal) = (self.job, context.journal());
+        let State::Made(part) = &mut self.state else { return };
+        if !journal.is_kept() || part.kept().is_none() {
+            return;
+        }
+        let changes = part.unkept_pipes().into_iter().map(|(kept, pipe)| {
+            let name = EntryName::Pipe(job, kept.number());
+            Change::keep(name, &Entry::Pipe(kept), pipe.into_iter().collect())
+        });
+        journal.write(changes.collect());
     }
 
     /// Gives the guests of a host that is added to the job their places, and tells the conductor of those that are here.
     pub(crate) fn add_host(&mut self, context: &mut Context<'_>, host: HostSpec) {
         let State::Made(part) = &mut self.state else { return };
         let segment = host.segment;
-        let added = part.add_host(host);
-        context.add_far_guests(self.job, added);
+        // A daemon that was killed may not have answered.
+        if part.spec().hosts.iter().all(|known| known.segment != segment) {
+            let added = part.add_host(host);
+            context.add_far_guests(self.job, added);
+        }
         let guests = part.guests_here();
+        self.keep(context);
         context.send(self.conductor, self.job, JobContent::HostAdded { segment, guests });
     }
 
@@ -111,6 +185,33 @@ impl OwnPart {
 
     /// Passes on what the part has to say, and watches what it waits for. Returns whether it has come to its end.
     pub(crate) fn settle(&mut self, context: &mut Context<'_>) -> bool {
+        // The pipes of processes that are to be added come before these are started.
+        self.keep_pipes(context);
+        let has_ended = self.go_on(context);
+        self.keep_pipes(context);
+        if has_ended {
+            context.remove_part(self.job);
+            self.state = match std::mem::replace(&mut self.state, State::Over) {
+                State::Made(part) => State::Ended(part),
+                state => state,
+            };
+        }
+        has_ended
+    }
+
+    /// Tells everything again: the daemon that conducts the job was killed.
+    pub(crate) fn tell_again(&mut self, asked: u64) {
+        self.state = match std::mem::replace(&mut self.state, State::Over) {
+            State::Made(mut part) | State::Ended(mut part) => {
+                part.tell_again(asked);
+                State::Made(part)
+            }
+            state => state,
+        };
+    }
+
+    /// Passes on what the part has to say, and watches what it waits for. Returns whether it has come to its end.
+    fn go_on(&mut self, context: &mut Context<'_>) -> bool {
         let State::Made(part) = &mut self.state else { return false };
         let (job, to) = (self.job, self.conductor);
         let mut watch = PartWatch { context, tokens: self.tokens };
@@ -131,11 +232,7 @@ impl OwnPart {
                 false => context.send(to, job, JobContent::Event(event)),
             }
         }
-        let is_over = part.is_over();
-        if is_over {
-            self.forget(context);
-        }
-        is_over
+        part.is_over()
     }
 
     /// Forgets everything of the part. Processes that still run end with their guardian.
@@ -153,7 +250,7 @@ impl OwnPart {
 
     /// Whether there is nothing more to do.
     pub(crate) const fn is_over(&self) -> bool {
-        matches!(self.state, State::Over)
+        matches!(self.state, State::Ended(_) | State::Over)
     }
 }
 

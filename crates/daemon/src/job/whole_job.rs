@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use landeck_host::message_stream::MessageStream;
 use landeck_host::report::ProcessFailure;
@@ -14,6 +15,7 @@ use landeck_host::say;
 use landeck_launch::events::Happened;
 use landeck_launch::gathering::Gathering;
 use landeck_launch::guardian::OnFailure;
+use landeck_launch::heard::Heard;
 use landeck_launch::messages::{
     ArbiterReport, HostsRequest, MachineOptions, PartCommand, PartEvent, PartRefusal, ToArbiter,
 };
@@ -35,6 +37,7 @@ use crate::machine_message::MachineMessage;
 use crate::random;
 
 mod added_hosts;
+mod next_run;
 mod processes_there;
 
 /// The place of the launcher's socket among the tokens of a job.
@@ -66,6 +69,11 @@ pub(crate) struct WholeJob {
     exit_code: u8,
     /// The hosts whose answer or end is awaited.
     awaited: BTreeSet<HostNumber>,
+    /// The events of the parts.
+    heard: Heard,
+    /// The hosts whose parts tell everything again, for the question with this number, as the conductor before was killed.
+    telling: BTreeSet<HostNumber>,
+    asked_again: u64,
     /// The last events of hosts.
     ends: PartEnds,
     /// Whether the job is being ended because of a failure.
@@ -82,6 +90,10 @@ enum Phase {
     Measuring,
     Preparing,
     Running,
+    /// The daemon before was killed, and the job runs. Its launcher has until this time to come back.
+    Waiting {
+        until: Duration,
+    },
     /// The launcher knows that the job is impossible.
     Refused,
 }
@@ -133,6 +145,9 @@ impl WholeJob {
             figures: Vec::new(),
             exit_code: LAUNCHER_FAILED,
             awaited: BTreeSet::new(),
+            heard: Heard::default(),
+            telling: BTreeSet::new(),
+            asked_again: 0,
             ends: PartEnds::default(),
             is_ending: false,
             processes_there: ProcessesThere::default(),
@@ -152,6 +167,9 @@ impl WholeJob {
 
     /// Whether the launcher has ended; without one, whether the job is being ended.
     pub(crate) fn has_launcher_gone(&self) -> bool {
+        if let Phase::Waiting { .. } = self.phase {
+            return false;
+        }
         self.launcher.as_ref().map_or(self.is_ending, MessageStream::has_ended)
     }
 
@@ -184,6 +202,9 @@ impl WholeJob {
                 None => {}
             }
         }
+        if let Phase::Waiting { until } = self.phase {
+            self.wait_for_launcher(context, until);
+        }
         self.pass_said_on();
         self.release_added(context);
         self.tell_processes_there(context);
@@ -196,6 +217,13 @@ impl WholeJob {
         {
             gathering.host_up(context, host);
         }
+    }
+
+    /// The daemon of a host was killed, and the next one has its place.
+    pub(crate) fn host_restarted(&mut self, context: &mut Context<'_>, host: HostNumber) {
+        self.heard.restarted(host);
+        self.have_told_again(context, host);
+        self.restart_adding(context, host);
     }
 
     /// A host takes no part any more.
@@ -214,6 +242,7 @@ impl WholeJob {
             }
             Phase::Running => {
                 self.ends.forget(host);
+                self.heard.forget(host);
                 self.forget_processes_on(host);
                 let had_part = self.awaited.remove(&host);
                 self.lose_added(context, host, &why);
@@ -225,7 +254,8 @@ impl WholeJob {
                     }
                 }
             }
-            Phase::Refused => {}
+            // It is looked at when the launcher is there.
+            Phase::Waiting { .. } | Phase::Refused => {}
         }
     }
 
@@ -236,6 +266,9 @@ impl WholeJob {
         from: HostNumber,
         message: JobContent,
     ) {
+        if let JobContent::EndWanted { .. } = message {
+            self.wait_no_longer(context);
+        }
         match message {
             JobContent::Checked(answer) if self.phase == Phase::Checking => {
                 let answer = answer.map(|figures| self.figures.push(figures));
@@ -279,10 +312,13 @@ impl WholeJob {
             JobContent::EndWanted { host } => {
                 self.end(context, ENDED_BY_USER, format!("landeck end was called on {host}"));
             }
+            JobContent::PartLost(why)
+                if self.phase != Phase::Running || self.awaited.contains(&from) =>
+            {
+                self.lose(context, from, why);
+            }
             JobContent::Event(event) if self.phase == Phase::Running => {
-                for event in self.ends.in_order(from, event) {
-                    self.take_event(context, from, event);
-                }
+                self.hear(context, from, event);
             }
             _ => {}
         }
@@ -303,6 +339,38 @@ impl WholeJob {
         }
     }
 
+    /// Takes an event of a part. A part whose daemon was killed tells some of them again.
+    fn hear(&mut self, context: &mut Context<'_>, host: HostNumber, event: PartEvent) {
+        let job = self.spec.job;
+        if !self.awaited.contains(&host) {
+            if event == PartEvent::Over {
+                context.send(host, job, JobContent::OverTaken);
+            }
+            return;
+        }
+        if !self.heard.is_new(host, &event) {
+            if let PartEvent::StartAsked { request, .. } = event
+                && let Some(answer) = self.heard.answer(host, request)
+            {
+                context.send(host, job, JobContent::Command(answer));
+            }
+            return;
+        }
+        for event in self.ends.in_order(host, event) {
+            self.take_event(context, host, event);
+        }
+    }
+
+    /// The part of a host has another daemon.
+    fn take_standing(&mut self, context: &mut Context<'_>, host: HostNumber) {
+        let job = self.spec.job;
+        let (orders, lost) = self.heard.stands(host);
+        for order in orders {
+            context.send(host, job, JobContent::Command(order));
+        }
+        lost.into_iter().for_each(|event| self.take_event(context, host, event));
+    }
+
     fn take_event(&mut self, context: &mut Context<'_>, host: HostNumber, event: PartEvent) {
         match &event {
             PartEvent::Happened(happened) => {
@@ -310,7 +378,17 @@ impl WholeJob {
                     self.end(context, code, cause);
                 }
             }
-            PartEvent::Over => drop(self.awaited.remove(&host)),
+            PartEvent::Stands { asked } => {
+                if *asked == self.asked_again {
+                    self.telling.remove(&host);
+                }
+                self.take_standing(context, host);
+            }
+            PartEvent::Over => {
+                self.awaited.remove(&host);
+                self.heard.forget(host);
+                context.send(host, self.spec.job, JobContent::OverTaken);
+            }
             _ => {}
         }
         self.note_event(context, host, &event);
@@ -319,6 +397,7 @@ impl WholeJob {
         {
             let answer = StartAnswer::Refused(StartRefusal::NoLauncher);
             let command = PartCommand::AnswerStart { request, answer };
+            self.heard.ordered(host, &command);
             return context.send(host, self.spec.job, JobContent::Command(command));
         }
         self.report(&ArbiterReport::Event { host, event });
@@ -363,6 +442,7 @@ impl WholeJob {
     /// ends the machine or takes a host out of it, or the founder is not reached. Before its start nothing runs yet, and
     /// nothing will.
     pub(crate) fn cut_off(&mut self, context: &mut Context<'_>, cause: &str) {
+        self.wait_no_longer(context);
         if std::mem::replace(&mut self.is_ending, true) {
             return;
         }
@@ -377,12 +457,12 @@ impl WholeJob {
                 self.refusals = vec![format!("the job was ended before its start: {cause}")];
                 self.refuse_job(context);
             }
-            Phase::Refused => {}
+            Phase::Waiting { .. } | Phase::Refused => {}
         }
     }
 
     /// Ends the job on all hosts; only the first cause counts.
-    fn end(&mut self, context: &mut Context<'_>, code: u8, cause: String) {
+    pub(crate) fn end(&mut self, context: &mut Context<'_>, code: u8, cause: String) {
         if std::mem::replace(&mut self.is_ending, true) {
             return;
         }
@@ -392,8 +472,9 @@ impl WholeJob {
         self.command_all(context, &PartCommand::End { grace });
     }
 
-    fn command_all(&self, context: &mut Context<'_>, command: &PartCommand) {
+    fn command_all(&mut self, context: &mut Context<'_>, command: &PartCommand) {
         for &host in &self.awaited {
+            self.heard.ordered(host, command);
             context.send(host, self.spec.job, JobContent::Command(command.clone()));
         }
     }
@@ -408,11 +489,12 @@ impl WholeJob {
                 _ if self.phase != Phase::Running => {}
                 ToArbiter::Command { host: Some(host), command } => {
                     self.note_start(host, &command);
+                    self.heard.ordered(host, &command);
                     context.send(host, self.spec.job, JobContent::Command(command));
                 }
                 ToArbiter::Command { host: None, command } => self.command_all(context, &command),
                 ToArbiter::AddHost(host) => self.want_host(context, host),
-                ToArbiter::Ask(_) | ToArbiter::Start(_) => {}
+                ToArbiter::Ask(_) | ToArbiter::Start(_) | ToArbiter::Resume { .. } => {}
             }
         }
     }
@@ -463,7 +545,7 @@ impl WholeJob {
         match self.phase {
             Phase::Running => self.end(context, ENDED_WITH_LAUNCHER, LAUNCHER_GONE.to_owned()),
             Phase::Checking | Phase::Measuring | Phase::Preparing => self.refuse_job(context),
-            Phase::Connecting | Phase::Refused => {}
+            Phase::Connecting | Phase::Waiting { .. } | Phase::Refused => {}
         }
         self.phase != Phase::Running || self.awaited.is_empty()
     }
@@ -476,6 +558,7 @@ impl WholeJob {
             self.spec.first_address = address.to_string();
         }
         self.phase = Phase::Checking;
+        self.keep(context);
         let check = JobContent::Check(Box::new(self.spec.clone()));
         self.ask_all(context, &check);
     }
@@ -514,10 +597,11 @@ impl WholeJob {
             Phase::Measuring => self.prepare(context),
             Phase::Preparing => {
                 self.phase = Phase::Running;
+                self.keep(context);
                 self.report(&ArbiterReport::Settled(Box::new(self.spec.clone())));
                 self.ask_all(context, &JobContent::Start);
             }
-            Phase::Connecting | Phase::Running | Phase::Refused => {}
+            Phase::Connecting | Phase::Running | Phase::Waiting { .. } | Phase::Refused => {}
         }
     }
 

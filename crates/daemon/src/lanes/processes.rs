@@ -1,7 +1,7 @@
 //! The processes of this host that need lanes: their sockets, questions and reports.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use landeck_host::report::size;
@@ -10,7 +10,7 @@ use landeck_memory::{Presence, SlotState};
 use landeck_transports::lanes::silence::may_be_of_long_packets;
 use landeck_wire::handover::{Handover, LaneSilence, RELAY_LANE};
 use landeck_wire::word::{LaterProcess, ProcessEnd};
-use landeck_wire::{HostNumber, Incarnation, JobId, ProcessId, Slot};
+use landeck_wire::{HostNumber, Incarnation, JobId, ProcessId, SegmentId, Slot};
 use rustix::event::epoll::EventFlags;
 use tracing::info;
 
@@ -59,7 +59,42 @@ impl Lanes {
         job: JobId,
         part: &PartOfHost,
     ) -> io::Result<()> {
-        let listener = listen_for(part.segment_id())?;
+        self.listen(reactor, job, listen_for(part.segment_id())?)
+    }
+
+    /// Goes on with the processes of a part that an earlier run of this daemon had. They connect again where that has
+    /// listened, and say which lanes they have.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub(crate) fn resume_part(
+        &mut self,
+        reactor: &mut Reactor,
+        job: JobId,
+        part: &PartOfHost,
+        listener: OwnedFd,
+    ) -> io::Result<()> {
+        // Their words will not come again.
+        for process in part.gone_processes() {
+            self.machine_of_lanes.process_ended(job, process);
+        }
+        self.leaving.resume(job, part);
+        self.untold.extend(part.relay_receivers());
+        self.listen(reactor, job, listener)
+    }
+
+    /// The processes of a segment that have not said how many messages the relay of an earlier run has laid for them.
+    pub(crate) fn untold(&self, segment: SegmentId) -> Vec<ProcessId> {
+        self.untold.iter().copied().filter(|process| process.segment == segment).collect()
+    }
+
+    /// The listening socket for the processes of a part.
+    pub(crate) fn listener_of(&self, job: JobId) -> Option<BorrowedFd<'_>> {
+        let mut listeners = self.listeners.values();
+        listeners.find(|(of, _)| *of == job).map(|(_, listener)| listener.as_fd())
+    }
+
+    fn listen(&mut self, reactor: &mut Reactor, job: JobId, listener: OwnedFd) -> io::Result<()> {
         let token = reactor.token();
         reactor.watch(&listener, token, EventFlags::IN)?;
         self.listeners.insert(token, (job, listener));
@@ -77,6 +112,7 @@ impl Lanes {
         self.residents.retain(|_, one| one.job != job);
         self.tokens.retain(|process, _| process.segment != segment);
         self.undelivered.retain(|process, _| process.segment != segment);
+        self.untold.retain(|process| process.segment != segment);
         self.connected.retain(|(own, _, _), _| own.segment != segment);
         self.offered.retain(|_, (own, _, _)| own.segment != segment);
         self.dials.retain(|_, one| one.name.0.segment != segment);
@@ -182,11 +218,18 @@ impl Lanes {
                 one.process = Some(process);
                 one.lanes_max = *lanes_max;
                 self.tokens.insert(process, token);
+                self.leaving.connected(process);
                 for lane in self.undelivered.remove(&process).unwrap_or_default() {
                     self.deliver(tools, token, process, lane);
                 }
                 self.tell(tools.reactor, token, &self.welcome(), None);
+                if self.untold.contains(&process) {
+                    self.tell(tools.reactor, token, &Handover::RelayRestarted, None);
+                }
                 self.note_return(tools, job, process);
+            }
+            (Handover::Has { far, incarnation, lane }, Some(own)) => {
+                return self.lane_told(tools, (job, own), (*far, *incarnation, *lane));
             }
             (Handover::Want { far }, Some(own)) => {
                 let process = *part.far.get(*far as usize).ok_or(())?;
@@ -211,6 +254,9 @@ impl Lanes {
                     self.events.push(LanesEvent::Granted { receiver, source, position });
                 }
             }
+            (Handover::RelayRestarted, Some(process)) if self.untold.remove(&process) => {
+                self.events.push(LanesEvent::RelayTold { process });
+            }
             (Handover::Room, Some(process)) => self.events.push(LanesEvent::HasRoom { process }),
             (Handover::Broken { far, incarnation, lane, errno }, Some(own)) => {
                 let there = part.far.get(*far as usize).ok_or(())?;
@@ -228,6 +274,26 @@ impl Lanes {
             (Handover::Left, Some(process)) => self.leaving.add(job, process, true),
             (Handover::Numbers, Some(_)) => self.events.push(LanesEvent::NumbersWanted),
             _ => return Err(()),
+        }
+        Ok(())
+    }
+
+    /// Takes a process's word that an earlier run of this daemon has handed over a lane to it. `Err` if there is no such lane.
+    fn lane_told(
+        &mut self,
+        tools: &mut LaneTools,
+        (job, own): (JobId, ProcessId),
+        (far, incarnation, lane): (u32, u32, u32),
+    ) -> Result<(), ()> {
+        let part = tools.parts.get(job).ok_or(())?;
+        let there = *part.far.get(far as usize).ok_or(())?;
+        if matches!(lane, 0 | RELAY_LANE) || there.incarnation.0 < incarnation {
+            return Err(());
+        }
+        // It may have returned since.
+        if there.incarnation.0 == incarnation {
+            let outputs = self.machine_of_lanes.has(own, there, part.host_of(far), lane);
+            self.perform(tools, outputs, None);
         }
         Ok(())
     }
@@ -265,9 +331,9 @@ impl Lanes {
             // Its goodbye may not have been read.
             self.resident_ready(tools, token, EventFlags::IN);
         }
-        if self.leaving.take(before) {
-            self.events.push(LanesEvent::Ended { job, process: before, end: ProcessEnd::Away });
-        }
+        self.leaving.drop(before);
+        // An earlier run may not have heard that it was away. The arbiter gives each word once.
+        self.events.push(LanesEvent::Ended { job, process: before, end: ProcessEnd::Away });
         self.events.push(LanesEvent::Returned { job, process });
     }
 

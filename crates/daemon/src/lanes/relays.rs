@@ -23,13 +23,16 @@ use crate::relay::RelayCaller;
 /// The byte with which the other daemon confirms that its relay has taken a connection.
 const CONFIRMED: [u8; 1] = [1];
 
+/// A run of the daemon has so many bits of numbers for connections. Numbers are compared as far as they are half of all apart.
+const RUN_SHIFT: u32 = 24;
+
 /// The connections that are being opened.
 #[derive(Debug, Default)]
 pub(super) struct RelayDials {
     dials: HashMap<u64, (Dial, Wish)>,
     offered: HashMap<u64, OfferedRelay>,
     awaited: Vec<Wish>,
-    /// Numbers them.
+    /// The number of the last one. A relay serves a process over no connection with a lower number than before.
     last: u32,
 }
 
@@ -56,6 +59,11 @@ pub(super) struct Wish {
 }
 
 impl RelayDials {
+    /// Those of this run of a daemon. It numbers them above those of the run before.
+    pub(super) fn of_run(run: u32) -> Self {
+        Self { last: run << RUN_SHIFT, ..Self::default() }
+    }
+
     /// Whether a token is one of theirs.
     pub(super) fn has(&self, token: u64) -> bool {
         self.dials.contains_key(&token) || self.offered.contains_key(&token)
@@ -270,5 +278,17 @@ impl Lanes {
         let _ = tools.reactor.unwatch(&caller.socket);
         let (socket, silence) = (caller.socket, self.silence);
         Ok(RelayCaller { socket, keys, process, far, segment, host, number, silence })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_relay_takes_the_connections_of_the_next_run_for_newer_ones() {
+        let first_of = |run| RelayDials::of_run(run).last + 1;
+        let is_newer = |run: u32| first_of(run + 1).wrapping_sub(first_of(run)).cast_signed() > 0;
+        assert!((0..600).all(is_newer), "also when numbers begin anew");
     }
 }

@@ -10,7 +10,7 @@ use landeck_joining::peer;
 use landeck_launch::machine::{MachineAnswer, MachineQuestion};
 use landeck_launch::machine_call::greeting;
 use landeck_launch::messages::{ArbiterReport, HostsRequest, ToArbiter};
-use landeck_wire::JobId;
+use landeck_wire::{HostNumber, JobId};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
@@ -37,6 +37,17 @@ pub(crate) enum CallersEvent {
     },
     /// It starts a job, and is its launcher from now on.
     Starts(CallerStream, Box<HostsRequest>),
+    /// It is the launcher of a job that ran when the daemon before was killed.
+    Resumes {
+        /// The conversation from now on.
+        stream: CallerStream,
+        /// The job.
+        job: JobId,
+        /// The hosts whose parts are not over, as the launcher knows.
+        hosts: Vec<HostNumber>,
+        /// The number by which the launcher knows the answers of the parts.
+        asked: u64,
+    },
     /// It has booked processors for a job, and has gone without starting it.
     HasGone(JobId),
 }
@@ -97,6 +108,13 @@ impl Callers {
                     self.events.push(CallersEvent::Asks { caller: number, question });
                 }
                 ToArbiter::Start(request) => return self.hand_over(context, number, request),
+                ToArbiter::Resume { job, hosts, asked } => {
+                    if let Some(caller) = self.remove(context, number) {
+                        let stream = caller.stream;
+                        self.events.push(CallersEvent::Resumes { stream, job, hosts, asked });
+                    }
+                    return;
+                }
                 // There is no job that it commands.
                 ToArbiter::Command { .. } | ToArbiter::AddHost(_) => {}
             }
@@ -138,15 +156,20 @@ impl Callers {
 
     /// Makes a caller the launcher of the job that it has booked. A caller that starts anything else is sent away.
     fn hand_over(&mut self, context: &mut Context<'_>, number: u64, request: Box<HostsRequest>) {
-        let Some(caller) = self.callers.remove(&number) else { return };
-        // It was watched, so this can fail only if it is closed already.
-        let _ = context.unwatch(caller.stream.descriptor());
+        let Some(caller) = self.remove(context, number) else { return };
         let HostsRequest { spec, machine } = &*request;
         let is_booked = caller.booked == Some(spec.job) && machine.is_none();
         match is_booked && spec.is_valid() && spec.has_machine() {
             true => self.events.push(CallersEvent::Starts(caller.stream, request)),
             false => self.events.extend(caller.booked.map(CallersEvent::HasGone)),
         }
+    }
+
+    fn remove(&mut self, context: &mut Context<'_>, number: u64) -> Option<Caller> {
+        let caller = self.callers.remove(&number)?;
+        // It was watched, so this can fail only if it is closed already.
+        let _ = context.unwatch(caller.stream.descriptor());
+        Some(caller)
     }
 
     /// Forgets a caller that has gone, and waits for room if there is none for its answers.

@@ -53,6 +53,8 @@ struct HostNote {
     why: String,
     /// Since when a lost host has not answered.
     silent_since: Option<Duration>,
+    /// How often its daemon was started again since it has joined, and when it was the last time.
+    restarts: Option<(u32, Duration)>,
 }
 
 #[derive(Debug)]
@@ -146,11 +148,17 @@ impl Founder {
         if let Some(reason) = self.drained.get(&host).cloned() {
             self.drain(host, context.now(), &reason);
         }
-        if host != context.own_host() {
-            match context.issue_ticket(host) {
-                Ok(secret) => context.send_machine(host, MachineMessage::Ticket(secret)),
-                Err(error) => info!("host {} gets no return ticket: {error}", host.0),
-            }
+        self.give_ticket(context, host);
+    }
+
+    /// Gives a host its next return ticket. The founder's own needs none.
+    pub(crate) fn give_ticket(&self, context: &mut Context<'_>, host: HostNumber) {
+        if host == context.own_host() {
+            return;
+        }
+        match context.issue_ticket(host) {
+            Ok(secret) => context.send_machine(host, MachineMessage::Ticket(secret)),
+            Err(error) => info!("host {} gets no return ticket: {error}", host.0),
         }
     }
 
@@ -188,7 +196,8 @@ impl Founder {
         };
         let before = self.hosts.get(&host).filter(|_| state == HostState::Gone);
         let why = before.map_or_else(String::new, |note| note.why_at(now));
-        self.hosts.insert(host, HostNote { state, since: now, why, silent_since });
+        let restarts = None;
+        self.hosts.insert(host, HostNote { state, since: now, why, silent_since, restarts });
         let is_replaced = self.is_twice(context, host);
         if state == HostState::Gone && (self.leaving.remove(&host) || is_replaced) {
             context.void_ticket(host);
@@ -201,8 +210,51 @@ impl Founder {
             own.lose(host);
         }
         // A job ends with its launcher, and so with its launcher's host.
-        let conducted = |(job, note): (&JobId, &JobNote)| (note.conductor == host).then_some(*job);
-        let over: Vec<JobId> = self.jobs.iter().filter_map(conducted).collect();
+        self.jobs_over(context, host);
+    }
+
+    /// The daemon of a host has started again. It may not have heard that it leaves, and says soon which jobs it still ends.
+    pub(crate) fn host_restarted(&mut self, context: &mut Context<'_>, host: HostNumber) {
+        let now = context.now();
+        if let Some(note) = self.hosts.get_mut(&host) {
+            let times = note.restarts.map_or(0, |(times, _)| times) + 1;
+            note.restarts = Some((times, now));
+        }
+        if let Some(own) = &mut self.own_job {
+            // Its helper has ended with it.
+            own.helped.remove(&host);
+        }
+        if self.leaving.contains(&host) {
+            context.send_machine(host, MachineMessage::Leave);
+        }
+    }
+
+    /// A host conducts these jobs, and no others: its daemon has started again.
+    pub(crate) fn conducts(
+        &mut self,
+        context: &mut Context<'_>,
+        host: HostNumber,
+        jobs: &BTreeSet<JobId>,
+    ) {
+        let restarts = self.hosts.get(&host).and_then(|note| note.restarts);
+        let Some((_, restarted)) = restarts else { return };
+        // A launcher may have asked the new run for one.
+        let is_over = |job: &JobId, note: &JobNote| {
+            note.conductor == host && note.began <= restarted && !jobs.contains(job)
+        };
+        let over: Vec<JobId> = self
+            .jobs
+            .iter()
+            .filter(|(job, note)| is_over(job, note))
+            .map(|(job, _)| *job)
+            .collect();
+        over.into_iter().for_each(|job| self.job_over(context, job));
+    }
+
+    /// The jobs are over that a host has conducted.
+    fn jobs_over(&mut self, context: &mut Context<'_>, conductor: HostNumber) {
+        let its = self.jobs.iter().filter(|(_, note)| note.conductor == conductor);
+        let over: Vec<JobId> = its.map(|(job, _)| *job).collect();
         over.into_iter().for_each(|job| self.job_over(context, job));
     }
 
@@ -256,7 +308,9 @@ impl Founder {
     }
 
     fn note(&mut self, host: HostNumber, state: HostState, since: Duration, why: &str) {
-        self.hosts.insert(host, HostNote { state, since, why: why.to_owned(), silent_since: None });
+        let before = self.hosts.get(&host).filter(|_| state != HostState::Joining);
+        let (restarts, why) = (before.and_then(|note| note.restarts), why.to_owned());
+        self.hosts.insert(host, HostNote { state, since, why, silent_since: None, restarts });
     }
 
     /// The host with this name that takes part.
@@ -493,11 +547,21 @@ impl HostNote {
         }
     }
 
-    /// The reason for the state, and of a lost host the time until it is called gone, after a silence of `gone_after`.
+    /// The reason for the state, and of a lost host the time until it is called gone, after a silence of `gone_after`. Of a host
+    /// that is there, it is said as well how often its daemon was started again.
     fn why_until(&self, now: Duration, gone_after: Duration) -> String {
-        let left = self.silent_since.map(|since| (since + gone_after).saturating_sub(now));
-        let end = left.map_or_else(String::new, |left| format!(", gone in {}", duration(left)));
-        self.why_at(now) + &end
+        let why = self.why_at(now);
+        if let Some(since) = self.silent_since {
+            return format!(
+                "{why}, gone in {}",
+                duration((since + gone_after).saturating_sub(now))
+            );
+        }
+        let Some((times, at)) = self.restarts else { return why };
+        let often = if times == 1 { "once".to_owned() } else { format!("{times} times") };
+        let ago = duration(now.saturating_sub(at));
+        let restarts = format!("daemon started again, {often}, {ago} ago");
+        if why.is_empty() { restarts } else { format!("{why}; {restarts}") }
     }
 }
 
@@ -521,10 +585,17 @@ mod tests {
             since: at(20),
             why: "new disk".to_owned(),
             silent_since,
+            restarts: None,
         };
         let lost = note(HostState::Lost, Some(at(10)));
         assert_eq!(lost.why_until(at(22), at(61)), "no answer for 12.0 s, gone in 49.0 s");
         assert_eq!(lost.why_until(at(80), at(61)), "no answer for 70.0 s, gone in 0 ms");
+        let up = |restarts| HostNote { restarts, ..note(HostState::Up, None) };
+        let text = "new disk; daemon started again, once, 20.0 s ago";
+        assert_eq!(up(Some((1, at(5)))).why_until(at(25), at(61)), text);
+        let again = HostNote { why: String::new(), ..up(Some((3, at(5)))) };
+        let text = "daemon started again, 3 times, 1.0 s ago";
+        assert_eq!(again.why_until(at(6), at(61)), text);
         assert_eq!(lost.why_at(at(71)), "no answer for 61.0 s");
         let draining = note(HostState::Draining, None);
         assert_eq!(draining.why_until(at(22), at(61)), "new disk");

@@ -158,6 +158,8 @@ impl<'a> Returning<'a> {
                         options,
                         own,
                         arbiter,
+                        run: 0,
+                        leased_from: None,
                     })));
                 }
                 Ok(DaemonMessage::StillThere) => {

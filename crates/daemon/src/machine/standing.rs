@@ -4,17 +4,16 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 
-use ipnet::IpNet;
 use landeck_host::{detached, say};
-use landeck_launch::hosts_options::PortRange;
 use landeck_launch::machine::{MachineAnswer, MachineName, MachineQuestion};
 use landeck_launch::spec::JobSpec;
 use landeck_protocols::door::PartAnswer;
-use landeck_protocols::hosts::LoadReport;
+use landeck_protocols::hosts::{LoadReport, numbers_before};
 use landeck_wire::word::{Word, WordContent};
 use landeck_wire::{HostNumber, JobId, SegmentId};
 use tracing::info;
 
+use crate::bootstrap::Place;
 use crate::context::Context;
 use crate::facts::RELEASE;
 use crate::job_message::JobContent;
@@ -57,17 +56,6 @@ enum Asker {
     Visitor(u64),
 }
 
-/// The machine of a daemon, and the options that it was started with: it comes back with them.
-#[derive(Clone, Debug)]
-pub(crate) struct Place {
-    /// The machine.
-    pub(crate) machine: MachineName,
-    /// The ports that the daemon may use.
-    pub(crate) ports: Option<PortRange>,
-    /// The networks that it prefers.
-    pub(crate) networks: Vec<IpNet>,
-}
-
 impl Standing {
     /// Listens for the callers of a machine on this host, with tokens from this one on. `is_founder` says whether this host
     /// has founded it.
@@ -91,9 +79,18 @@ impl Standing {
         })
     }
 
-    /// Notes that this daemon has come back, so nobody waits for it to be ready.
+    /// Notes that this daemon has come back, or has started again, so nobody waits for it to be ready.
     pub(crate) fn returned(self) -> Self {
-        Self { is_ready: true, may_return: true, ..self }
+        let ticket = ReturnTicket::read(&self.place.machine).ok();
+        let secret = ticket.map(|ticket| ticket.secret);
+        Self { is_ready: true, may_return: secret.is_some(), secret, ..self }
+    }
+
+    /// Asks the founder for what was on its way to the run of this daemon before.
+    pub(crate) fn resume(&self, context: &mut Context<'_>) {
+        if self.secret.is_none() {
+            context.send_machine(HostNumber::ARBITER, MachineMessage::TicketWanted);
+        }
     }
 
     /// Goes on with a descriptor that is ready.
@@ -104,7 +101,7 @@ impl Standing {
         }
     }
 
-    /// Goes on with what callers want. Returns the jobs that launchers start.
+    /// Goes on with what callers want. Returns the jobs that launchers start, or go on with.
     pub(crate) fn tick(&mut self, context: &mut Context<'_>) -> Vec<CallersEvent> {
         let watched = self.callers.watch(context).and_then(|()| self.visitors.watch(context));
         if let Err(error) = watched {
@@ -124,7 +121,7 @@ impl Standing {
                     self.ask(context, Asker::Caller(caller), question);
                 }
                 CallersEvent::HasGone(job) => self.job_over(context, job),
-                CallersEvent::Starts(..) => starts.push(event),
+                CallersEvent::Starts(..) | CallersEvent::Resumes { .. } => starts.push(event),
             }
         }
         for (visitor, job) in self.visitors.take_asked() {
@@ -183,6 +180,10 @@ impl Standing {
             (MachineMessage::Processes { job, host, processes }, Some(founder)) => {
                 founder.note_processes(job, host, processes);
             }
+            (MachineMessage::TicketWanted, Some(founder)) => founder.give_ticket(context, from),
+            (MachineMessage::Conducts(jobs), Some(founder)) => {
+                founder.conducts(context, from, &jobs);
+            }
             (MachineMessage::Load(load), Some(founder)) => founder.note_load(from, load),
             (MachineMessage::Links { host, found }, Some(_)) => {
                 context.known_links().add(host, &found);
@@ -221,6 +222,13 @@ impl Standing {
         };
         if let Err(error) = told {
             say::complain(format_args!("landeckd cannot leave its terminal: {error}"));
+        }
+    }
+
+    /// The daemon of a host has started again.
+    pub(crate) fn host_restarted(&mut self, context: &mut Context<'_>, host: HostNumber) {
+        if let Some(founder) = &mut self.founder {
+            founder.host_restarted(context, host);
         }
     }
 
@@ -350,7 +358,8 @@ impl Standing {
                 self.answer(context, asker, answer);
             }
             None => {
-                self.last_request += 1;
+                // No answer to the run before of this daemon is taken for one to this.
+                self.last_request = self.last_request.max(numbers_before(context.run())) + 1;
                 self.asked.insert(self.last_request, asker);
                 let asked = MachineMessage::Asked { request: self.last_request, question };
                 context.send_machine(HostNumber::ARBITER, asked);

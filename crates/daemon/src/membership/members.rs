@@ -210,10 +210,41 @@ impl Members {
         }
     }
 
-    /// Notes that a host has applied all words up to a number; for the arbiter.
-    pub(crate) fn applied(&mut self, host: HostNumber, incarnation: HostIncarnation, number: u64) {
+    /// Notes that this run of a host's daemon has applied all words up to a number; for the arbiter.
+    pub(crate) fn applied(
+        &mut self,
+        host: HostNumber,
+        incarnation: HostIncarnation,
+        run: u32,
+        number: u64,
+    ) {
         if let Some(arbiter) = &mut self.arbiter {
-            arbiter.applied(host, incarnation, number);
+            arbiter.applied(host, incarnation, run, number);
+        }
+    }
+
+    /// Notes that the daemon of a host has started again, as this run; for the arbiter. The host is welcomed again when its
+    /// trunk is renewed.
+    pub(crate) fn restarted(&mut self, host: HostNumber, run: u32) {
+        let incarnation = self.host(host).map(|entry| entry.incarnation);
+        if let (Some(arbiter), Some(incarnation)) = (&mut self.arbiter, incarnation) {
+            arbiter.restarted(host, incarnation, run);
+        }
+    }
+
+    /// Records that a host whose daemon has started again has these parts and no others; for the arbiter.
+    pub(crate) fn parts_kept(
+        &mut self,
+        host: HostNumber,
+        segments: &[SegmentId],
+    ) -> Vec<MembersEvent> {
+        let incarnation = self.host(host).map(|entry| entry.incarnation);
+        match (&mut self.arbiter, incarnation) {
+            (Some(arbiter), Some(incarnation)) => {
+                let outputs = arbiter.keep_parts(host, incarnation, segments);
+                self.perform(outputs)
+            }
+            _ => Vec::new(),
         }
     }
 
@@ -280,6 +311,11 @@ impl Members {
                 }
                 ArbiterOutput::Welcome { to, snapshot } => {
                     events.push(MembersEvent::Send(to, DaemonMessage::Welcome(snapshot)));
+                    let runs = self.arbiter.iter().flat_map(Arbiter::later_runs);
+                    let others = runs.filter(|(host, _)| *host != to);
+                    events.extend(others.map(|(host, run)| {
+                        MembersEvent::Send(to, DaemonMessage::Restarted { host, run })
+                    }));
                 }
                 ArbiterOutput::Exclude { to, incarnation } => {
                     events.push(MembersEvent::Send(to, DaemonMessage::Excluded { incarnation }));
@@ -401,6 +437,34 @@ mod tests {
         });
         let resend = MembersEvent::Send(HostNumber(0), DaemonMessage::Resend { from: 6 });
         assert_eq!(asked, [resend]);
+    }
+
+    #[test]
+    fn a_daemon_that_has_started_again_learns_everything_once() {
+        let (mut arbiter, _) = Members::found(entry(0));
+        let (host, incarnation) = (HostNumber(1), entry(1).incarnation);
+        arbiter.admit(entry(1)).unwrap();
+        arbiter.applied(host, incarnation, 0, 2);
+        let end = |job| WordContent::JobEnds { job: JobId(job), code: 7, cause: "x".into() };
+        arbiter.ask(end(1));
+        arbiter.restarted(host, 1);
+        let mut events = arbiter.ask(end(2));
+        events.extend(arbiter.renewed(host));
+        events.extend(arbiter.ask(end(3)));
+        let mut next = Members::join(host);
+        let mut seen = Vec::new();
+        for message in messages(&events, 1) {
+            seen.extend(applied(&deliver(&mut next, message)));
+        }
+        assert_eq!(seen, [5], "the words before are in its welcome");
+        assert_eq!(next.words().snapshot(), arbiter.words().snapshot());
+        arbiter.applied(host, incarnation, 1, 5);
+        assert_eq!(arbiter.renewed(host), []);
+        // A host that comes later knows which run it deals with.
+        let events = arbiter.admit(entry(2)).unwrap();
+        let told = messages(&events, 2);
+        assert!(told.contains(&DaemonMessage::Restarted { host, run: 1 }), "{told:?}");
+        assert!(messages(&events, 1).iter().all(|it| matches!(it, DaemonMessage::Word(_))));
     }
 
     #[test]

@@ -63,6 +63,28 @@ pub(crate) enum SilenceWatch {
 }
 
 impl SilenceWatch {
+    /// The judges of the arbiter, which is this incarnation of its daemon on a host with this boot identity.
+    pub(crate) const fn of_arbiter(timing: HostTiming, own: (HostIncarnation, u128)) -> Self {
+        Self::Arbiter { timing, own, detectors: BTreeMap::new() }
+    }
+
+    /// The judge of another host. A daemon that has started again has its run, and the time from which the run before had the
+    /// lease.
+    pub(crate) fn of_host(lease: Lease, resumed: Option<(u32, Duration)>) -> Self {
+        Self::Host(match resumed {
+            Some((run, leased_from)) => lease.resumed(run, leased_from),
+            None => lease,
+        })
+    }
+
+    /// From when the lease of this host counts; `None` on the arbiter, which has none.
+    pub(crate) fn leased_from(&self) -> Option<Duration> {
+        match self {
+            Self::Arbiter { .. } => None,
+            Self::Host(lease) => Some(lease.counts_from()),
+        }
+    }
+
     /// Watches a host that has joined.
     pub(crate) fn add(&mut self, host: HostNumber, incarnation: HostIncarnation, now: Duration) {
         let Self::Arbiter { timing, own, detectors } = self else { return };

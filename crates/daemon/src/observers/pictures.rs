@@ -17,6 +17,7 @@ use landeck_host::message_stream::MessageStream;
 use landeck_joining::address::Address;
 use landeck_joining::peer;
 use landeck_memory::Observed;
+use landeck_protocols::hosts::numbers_before;
 use landeck_wire::{ControlMessage, HostNumber, JobId, ProcessId, SegmentId};
 use rustix::event::epoll::EventFlags;
 use rustix::net::{SocketFlags, accept_with};
@@ -85,6 +86,11 @@ pub(crate) struct Pictures {
 }
 
 impl Pictures {
+    /// Those of this run of a daemon, which answers to the run before are not taken for answers to.
+    pub(crate) fn of_run(run: u32) -> Self {
+        Self { last_request: numbers_before(run), ..Self::default() }
+    }
+
     /// Serves observers of a part.
     ///
     /// # Errors

@@ -197,6 +197,7 @@ impl RelayedHosts {
                 relay.granted(own, id(far, self.incarnation(far)), position);
             }
             Handover::Room => relay.has_room(own),
+            Handover::RelayRestarted => relay.told(own),
             Handover::Hello { .. } => self.tell(number, &Handover::Welcome { silence_ms: 60_000 }),
             _ => {}
         }

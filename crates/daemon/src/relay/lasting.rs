@@ -4,8 +4,12 @@
 //! A connection may break at any byte. The process opens another one, which takes the place of the older one: that is
 //! closed unread. Messages go on behind the last piece that was taken. Requests go on behind the last one whose answer
 //! came, and those that were done are answered again. So nothing is lost, and no change is done twice.
+//!
+//! The relay itself may start again with its daemon. Senders keep what their receivers have not taken, so the receivers say
+//! how many pieces came ([`Lasting::resume`]), and the senders go on behind them. A sender waits for its connection until
+//! all have said so.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::atomic::Ordering;
 
 use landeck_channel::BrokenPeer;
@@ -13,7 +17,7 @@ use landeck_memory::Segment;
 use landeck_memory::waiter::Doorbell;
 use landeck_transports::lanes::relay::RelayEnd;
 use landeck_wire::relay::{RELAY_WINDOW, RelayOutcome};
-use landeck_wire::{Header, HostNumber, ProcessId, SegmentId};
+use landeck_wire::{Header, HostNumber, Incarnation, ProcessId, SegmentId, Slot};
 
 use super::receivers::Receivers;
 use super::source::RelaySource;
@@ -50,6 +54,8 @@ pub(super) struct Lasting {
     sources: HashMap<ProcessId, SourceProcess>,
     /// Connections in whose place there is another one.
     replaced: Vec<u64>,
+    /// The processes of this host that have not said how many messages came over the relay of an earlier run.
+    untold: BTreeSet<ProcessId>,
 }
 
 /// A process elsewhere.
@@ -68,6 +74,10 @@ struct SourceProcess {
 pub(super) struct AnsweredRequests {
     /// The number of the next request.
     next: u32,
+    /// The process has sent so many requests to the relay of an earlier run. None has come here yet.
+    asked_before: Option<u32>,
+    /// So many of the next requests may have been done by that relay.
+    may_be_done: u32,
     /// The answers to the last requests. Those to reading ones are empty, as reading can be repeated.
     answers: VecDeque<(RelayOutcome, Vec<u8>)>,
 }
@@ -80,20 +90,23 @@ impl Lasting {
     pub(super) fn open_source(
         &mut self,
         from: &Connection,
+        asked: u32,
     ) -> Result<Vec<(Header, Vec<u8>)>, RelayEnd> {
         let source = self.sources.entry(from.process).or_insert_with(|| {
             let word = from.segment.far_relayed(from.far);
             word.store(from.process.incarnation.0, Ordering::Release);
             let checks = RelaySource::new(from.segment.plan());
-            let connection = Connection { token: 0, number: 0, ..from.clone() };
-            let requests = AnsweredRequests::default();
-            SourceProcess { checks, requests, connection, is_connected: false, is_refused: false }
+            SourceProcess::new(checks, Connection { token: 0, number: 0, ..from.clone() })
         });
         if source.is_refused {
             return Ok(vec![(Header::GOODBYE, Vec::new())]);
         }
-        let is_newer = from.token != source.connection.token
-            && from.number.wrapping_sub(source.connection.number).cast_signed() >= 0;
+        let is_first = source.connection.token == 0;
+        if is_first && source.checks.is_resuming() {
+            source.requests.asked_before = Some(asked);
+        }
+        let is_later = from.number.wrapping_sub(source.connection.number).cast_signed() >= 0;
+        let is_newer = from.token != source.connection.token && (is_first || is_later);
         if !is_newer {
             return Err(BrokenPeer::Form.into());
         }
@@ -106,6 +119,44 @@ impl Lasting {
         let mut frames: Vec<_> = positions.map(|(frame, data)| (frame, data.to_vec())).collect();
         frames.push((Header::RELAY_OPEN, Vec::new()));
         Ok(frames)
+    }
+
+    /// Goes on with the processes elsewhere that the relay of an earlier run has served for a segment. `untold` are the
+    /// processes here that have still to say how many messages came.
+    pub(super) fn resume(&mut self, segment: &Segment, untold: Vec<ProcessId>) {
+        self.untold.extend(untold);
+        for far in 0..segment.plan().far {
+            let record = segment.far_record(far);
+            let there = record.process;
+            let open = segment.far_relayed(far).load(Ordering::Acquire);
+            // Nobody accesses a region for the process now.
+            segment.far_hazard(far).store(0, Ordering::Release);
+            if open == 0 {
+                continue;
+            }
+            let (slot, incarnation) = (Slot(there.slot), Incarnation(open));
+            let process = ProcessId { segment: SegmentId(there.host), slot, incarnation };
+            let host = HostNumber(record.host_number);
+            let segment = segment.clone();
+            let connection = Connection { token: 0, process, far, segment, host, number: 0 };
+            let checks = RelaySource::resumed(connection.segment.plan());
+            let source = SourceProcess::new(checks, connection);
+            if there.incarnation != open || record.state.is_gone() {
+                source.close();
+            } else {
+                self.sources.insert(process, source);
+            }
+        }
+    }
+
+    /// A process of this host has said how many messages came.
+    pub(super) fn told(&mut self, process: ProcessId) {
+        self.untold.remove(&process);
+    }
+
+    /// Whether all processes of a segment have said how many messages came.
+    pub(super) fn may_open(&self, segment: &Segment) -> bool {
+        self.untold.iter().all(|process| process.segment.0 != segment.plan().host)
     }
 
     /// Whether a process is served over this connection.
@@ -195,6 +246,7 @@ impl Lasting {
     /// A process has ended, here or elsewhere. A connection that it still has is read to its end first.
     pub(super) fn process_ended(&mut self, process: ProcessId) {
         self.receivers.process_ended(process);
+        self.untold.remove(&process);
         self.forget(|it| it.connection.process == process && !it.is_connected);
     }
 
@@ -206,6 +258,7 @@ impl Lasting {
     /// The part of a job with this segment is over.
     pub(super) fn part_over(&mut self, segment: SegmentId) {
         self.receivers.part_over(segment);
+        self.untold.retain(|process| process.segment != segment);
         self.forget(|it| it.connection.segment.plan().host == segment.0);
     }
 
@@ -221,6 +274,11 @@ impl Lasting {
 }
 
 impl SourceProcess {
+    fn new(checks: RelaySource, connection: Connection) -> Self {
+        let requests = AnsweredRequests::default();
+        Self { checks, requests, connection, is_connected: false, is_refused: false }
+    }
+
     /// Says that no more messages come, behind the last of them, to processes that wait for that.
     fn close(&self) {
         let Connection { segment, far, process, .. } = &self.connection;
@@ -238,6 +296,19 @@ impl SourceProcess {
 }
 
 impl AnsweredRequests {
+    /// Takes the number of a request. The first one says how many the relay of an earlier run has answered.
+    ///
+    /// # Errors
+    /// [`RelayEnd::Broken`] if the process cannot have so many without an answer.
+    pub(super) fn begin_at(&mut self, number: u32) -> Result<(), RelayEnd> {
+        let Some(asked) = self.asked_before.take() else { return Ok(()) };
+        (self.next, self.may_be_done) = (number, asked.wrapping_sub(number));
+        match self.may_be_done > RELAY_WINDOW as u32 {
+            true => Err(BrokenPeer::Form.into()),
+            false => Ok(()),
+        }
+    }
+
     /// The answer to a request that was done before; `None` if it is the next one.
     ///
     /// # Errors
@@ -255,8 +326,14 @@ impl AnsweredRequests {
         answer.map(Some).ok_or_else(|| BrokenPeer::Form.into())
     }
 
+    /// Whether the relay of an earlier run may have done the next request.
+    pub(super) const fn may_be_done(&self) -> bool {
+        self.may_be_done > 0
+    }
+
     /// The next request is done.
     pub(super) fn done(&mut self, outcome: RelayOutcome, answer: &[u8]) {
+        self.may_be_done = self.may_be_done.saturating_sub(1);
         self.next = self.next.wrapping_add(1);
         if self.answers.len() == RELAY_WINDOW {
             self.answers.pop_front();

@@ -1,7 +1,8 @@
 //! The processes of this host for which the relay has messages, each with the ring that they go into.
 //!
 //! Pieces that find no room in a ring are held for that process alone. They are bounded, as senders go only as far as the receiver
-//! has granted. A process that has made room says so, and the relay goes on.
+//! has granted. A process that has made room says so, and the relay goes on. No piece passes another one, not even an urgent
+//! one: a process tells the next run of its daemon how many have come, and they must be the first.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -21,7 +22,6 @@ struct RelayReceiver {
     incarnation: u32,
     ring: RelayRingSender,
     held: VecDeque<HeldPiece>,
-    held_urgent: VecDeque<HeldPiece>,
 }
 
 /// The data of a relayed frame for which the ring had no room.
@@ -50,8 +50,7 @@ impl Receivers {
         let is_known = self.all.get(&key).is_some_and(|it| it.incarnation == incarnation);
         if !is_known {
             let Some(ring) = RelayRingSender::new(segment, slot, incarnation) else { return };
-            let (held, held_urgent) = (VecDeque::new(), VecDeque::new());
-            self.all.insert(key, RelayReceiver { incarnation, ring, held, held_urgent });
+            self.all.insert(key, RelayReceiver { incarnation, ring, held: VecDeque::new() });
         }
         if let Some(receiver) = self.all.get_mut(&key) {
             receiver.lay(source, class, data);
@@ -96,33 +95,26 @@ fn is_there(segment: &Segment, slot: u32, incarnation: u32) -> bool {
 
 impl RelayReceiver {
     fn lay(&mut self, source: (u32, u32), class: Class, data: &[u8]) {
-        let is_urgent = class == Class::Urgent;
-        let waits = !self.held_urgent.is_empty() || !is_urgent && !self.held.is_empty();
-        if !waits && self.ring.try_push(source, class, data).is_ok() {
+        if self.held.is_empty() && self.ring.try_push(source, class, data).is_ok() {
             return;
         }
-        let held = HeldPiece { source, class, data: data.into() };
-        let queue = if is_urgent { &mut self.held_urgent } else { &mut self.held };
-        queue.push_back(held);
+        self.held.push_back(HeldPiece { source, class, data: data.into() });
         self.ring.set_holds(true);
         self.lay_held(); // room that was made before the process could see this
     }
 
-    /// Lays what is held, as far as there is room. Urgent messages go first.
+    /// Lays what is held, as far as there is room.
     fn lay_held(&mut self) {
-        let mut has_laid = false;
-        for queue in [&mut self.held_urgent, &mut self.held] {
-            while let Some(piece) = queue.front() {
-                if self.ring.try_push(piece.source, piece.class, &piece.data).is_err() {
-                    return;
-                }
-                has_laid = true;
-                queue.pop_front();
+        if self.held.is_empty() {
+            return;
+        }
+        while let Some(piece) = self.held.front() {
+            if self.ring.try_push(piece.source, piece.class, &piece.data).is_err() {
+                return;
             }
+            self.held.pop_front();
         }
-        if has_laid {
-            self.ring.set_holds(false);
-        }
+        self.ring.set_holds(false);
     }
 }
 

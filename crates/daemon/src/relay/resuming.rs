@@ -6,12 +6,13 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::AsFd;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use landeck_channel::conformance::{Arrival, Arrivals};
-use landeck_channel::{Channel, Peer, SendError};
-use landeck_memory::Bytes;
+use landeck_channel::{BrokenPeer, Channel, Peer, SendError, Sink, Verdict};
 use landeck_memory::heap::Heap;
+use landeck_memory::{Bytes, RelayWords};
 use landeck_objects::region::Region;
 use landeck_testing::{Random, Watchdog, seed};
 use landeck_wire::handover::{Handover, RELAY_LANE};
@@ -19,6 +20,7 @@ use landeck_wire::relay::{RelayOperation, RelayOutcome, RelayRequest};
 use landeck_wire::{Class, Header, Kind};
 use rustix::net::sockopt;
 
+use super::Relay;
 use super::conformance::{RelayedHosts, id, keys, tcp_pair};
 use super::hostile::until;
 
@@ -156,6 +158,20 @@ impl Cabled {
         true
     }
 
+    /// Plays that the daemon of the receiver dies with its relay, and the next one begins, which knows nothing.
+    fn restart(&mut self) {
+        self.sever();
+        let host = &mut self.hosts.hosts[TO as usize];
+        std::mem::replace(&mut host.relay, Relay::started()).end();
+        let words = RelayWords::of(&host.segment, 0).unwrap();
+        let untold = if words.was_used() { vec![id(TO, 1)] } else { Vec::new() };
+        if !untold.is_empty() {
+            self.hosts.tell(TO, &Handover::RelayRestarted);
+        }
+        let host = &mut self.hosts.hosts[TO as usize];
+        host.relay.resume(host.segment.clone(), untold);
+    }
+
     /// Whether the sender has left and the receiver has everything.
     fn is_over(&mut self) -> bool {
         !self.stays
@@ -216,11 +232,25 @@ fn a_relayed_direction_goes_on_wherever_its_connection_breaks() {
     }
 }
 
+/// A receiver that takes nothing.
+struct Holding;
+
+impl Sink for Holding {
+    fn arrive(&mut self, _: Peer, _: &Header, _: Bytes<'_>) -> Verdict {
+        Verdict::Held
+    }
+
+    fn broken(&mut self, _: Peer, what: BrokenPeer) {
+        panic!("{what}");
+    }
+}
+
 /// Requests about a region of the receiver, and those of them that are answered.
 struct Asked {
     region: Region,
     requests: Vec<(RelayOperation, &'static [u8])>,
     numbers: Vec<u32>,
+    outcomes: Vec<RelayOutcome>,
     answers: Vec<Vec<u8>>,
 }
 
@@ -240,7 +270,8 @@ impl Asked {
             (RelayOperation::Get { bytes: 70 }, &[]),
         ];
         let region = Region::new(segment, 0, block, 4_096, 3).unwrap();
-        Self { region, requests, numbers: Vec::new(), answers: Vec::new() }
+        let (numbers, outcomes, answers) = (Vec::new(), Vec::new(), Vec::new());
+        Self { region, requests, numbers, outcomes, answers }
     }
 
     /// Asks and takes what is possible; whether everything is answered.
@@ -263,7 +294,7 @@ impl Asked {
         while let Some(number) = self.numbers.get(self.answers.len())
             && let Some((outcome, data)) = requests.take(*number)
         {
-            assert_eq!(outcome, RelayOutcome::Done);
+            self.outcomes.push(outcome);
             self.answers.push(data.to_vec());
         }
         cabled.turn();
@@ -277,6 +308,7 @@ impl Asked {
         got[64..].fill(7);
         let expected = [word(0), vec![], word(5), word(6), got];
         assert_eq!(self.answers, expected, "{what}");
+        assert!(self.outcomes.iter().all(|outcome| *outcome == RelayOutcome::Done), "{what}");
         assert_eq!(self.region.notifications(), 1, "{what}");
     }
 }
@@ -363,4 +395,116 @@ fn a_relayed_direction_goes_on_however_often_its_connection_breaks() {
     }
     assert!(done > CUTS / 4, "only {done} cuts were under load");
     cabled.finish("the end of many cuts", &messages);
+}
+
+#[test]
+fn a_relayed_direction_goes_on_however_often_its_relay_starts_again() {
+    let _watchdog = Watchdog::start(Duration::from_secs(300));
+    const RESTARTS: usize = 60;
+    let mut random = Random::new(seed());
+    let mut one = |tag| match random.below(8) {
+        0 => message(tag, Class::User, 16_000 + random.below(48_000) as usize),
+        1 => message(tag, Class::Urgent, random.below(48) as usize),
+        2..5 => message(tag, Class::User, random.below(5_000) as usize),
+        _ => message(tag, Class::User, random.below(100) as usize),
+    };
+    let messages: Vec<_> = (0..1_000).map(&mut one).collect();
+    let mut cabled = Cabled::new(&messages);
+    let mut done = 0;
+    for _ in 0..RESTARTS {
+        let most = [0, 1].map(|_| random.below(200_000) as usize);
+        for _ in 0..random.below(60) {
+            cabled.turn();
+            cabled.pass(most);
+        }
+        done += usize::from(!cabled.waiting.is_empty() && cabled.cable.is_some());
+        cabled.restart();
+        // The receiver holds messages, and the sender has another connection before or behind that.
+        for _ in 0..random.below(3) {
+            cabled.hosts.channel(FROM).poll_thoroughly(&mut Arrivals::default());
+            cabled.hosts.channel(TO).poll_thoroughly(&mut Holding);
+            cabled.serve();
+        }
+        if random.below(4) == 0 {
+            cabled.cut();
+        }
+    }
+    assert!(done > RESTARTS / 4, "only {done} relays ended under load");
+    cabled.finish("the end of many relays", &messages);
+}
+
+#[test]
+fn a_sender_that_ends_behind_the_end_of_a_relay_is_read_out() {
+    let _watchdog = Watchdog::start(Duration::from_secs(170));
+    let mut cabled = Cabled::new(&[]);
+    let (header, data) = message(0, Class::User, 8);
+    let mut is_sent = false;
+    until("a message has come", || {
+        let bytes = Bytes::from(&data[..]);
+        is_sent = is_sent || cabled.hosts.channel(FROM).try_send(Peer(TO), &header, bytes).is_ok();
+        cabled.turn();
+        cabled.pass([usize::MAX; 2]);
+        !cabled.arrived.is_empty()
+    });
+    // The relay was killed while it looked at a region.
+    let segment = cabled.hosts.hosts[TO as usize].segment.clone();
+    segment.far_hazard(FROM).store(7, Ordering::Release);
+    cabled.restart();
+    assert!(!cabled.hosts.channel(TO).is_read_out(Peer(FROM)));
+    cabled.hosts.hosts[TO as usize].relay.process_ended(id(FROM, 1));
+    until("nothing more can come", || {
+        cabled.hosts.channel(TO).poll_thoroughly(&mut cabled.arrivals);
+        cabled.hosts.channel(TO).is_read_out(Peer(FROM))
+    });
+    assert_eq!(segment.far_hazard(FROM).load(Ordering::Acquire), 0);
+}
+
+#[test]
+fn a_request_that_an_ended_relay_may_have_done_is_given_up_unless_it_can_be_repeated() {
+    let _watchdog = Watchdog::start(Duration::from_secs(300));
+    let whole = {
+        let mut whole = Cabled::new(&[]);
+        whole.stays = true;
+        let mut asked = Asked::new(&whole.hosts);
+        until("a cable without a cut", || {
+            whole.pass([usize::MAX; 2]);
+            asked.turn(&mut whole)
+        });
+        whole.passed
+    };
+    let mut given_up = 0;
+    for from in 0..2 {
+        for at in (0..=whole[from]).step_by(3) {
+            let mut most = [usize::MAX; 2];
+            most[from] = at;
+            let mut cabled = Cabled::new(&[]);
+            cabled.stays = true;
+            let mut asked = Asked::new(&cabled.hosts);
+            let what = format!("{most:?} bytes");
+            until(&what, || {
+                cabled.pass(most);
+                asked.turn(&mut cabled) || cabled.passed[from] == at && cabled.cable.is_some()
+            });
+            cabled.restart();
+            until("there is another cable", || {
+                asked.turn(&mut cabled);
+                cabled.cable.is_some()
+            });
+            // The last is asked only now, so the relay before cannot have done it.
+            asked.requests.push((RelayOperation::Add(100), &[]));
+            until(&what, || {
+                cabled.pass([usize::MAX; 2]);
+                asked.turn(&mut cabled)
+            });
+            let is_known = |at: &usize| asked.outcomes[*at] == RelayOutcome::Done;
+            assert!([4, 5].iter().all(is_known), "{what}: {:?}", asked.outcomes);
+            given_up += (0..4).filter(|at| !is_known(at)).count();
+            let notifications = asked.region.notifications();
+            assert!(notifications <= 1 && (notifications == 1 || !is_known(&1)), "{what}");
+            let last = u64::from_le_bytes(asked.answers[5][..].try_into().unwrap());
+            let swapped = if is_known(&3) { &[9][..] } else { &[0, 1, 5, 6, 9] };
+            assert!(swapped.contains(&last), "{what}: {last}, {:?}", asked.outcomes);
+        }
+    }
+    assert!(given_up > 50, "only {given_up} were given up");
 }

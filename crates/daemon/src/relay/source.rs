@@ -22,6 +22,9 @@ pub(super) struct RelaySource {
     connections: u32,
     /// By the slot of the receiver.
     directions: HashMap<u32, SourceDirection>,
+    /// The process has sent over the relay of an earlier run of the daemon, and has not connected to this one: grants say how
+    /// many pieces came.
+    is_resuming: bool,
 }
 
 #[derive(Debug)]
@@ -66,7 +69,18 @@ impl RelaySource {
             piece_max: relayed_piece_bytes(plan.ranks),
             connections: 0,
             directions: HashMap::new(),
+            is_resuming: false,
         }
+    }
+
+    /// A process that has sent over the relay of an earlier run of the daemon.
+    pub(super) fn resumed(plan: &SegmentPlan) -> Self {
+        Self { is_resuming: true, ..Self::new(plan) }
+    }
+
+    /// Whether the process has sent over the relay of an earlier run, and has not connected to this one.
+    pub(super) const fn is_resuming(&self) -> bool {
+        self.is_resuming
     }
 
     /// The process has said goodbye, and sends nothing more.
@@ -83,6 +97,7 @@ impl RelaySource {
     /// ones, and how far it may send.
     pub(super) fn connected(&mut self) -> Vec<(Header, [u8; POSITION_BYTES])> {
         self.connections += 1;
+        self.is_resuming = false;
         let mut frames = Vec::new();
         for (slot, direction) in &mut self.directions {
             // It is the newest, and nothing is sent that way.
@@ -124,6 +139,12 @@ impl RelaySource {
         (slot, incarnation): (u32, u32),
         position: u64,
     ) -> Option<(Header, [u8; POSITION_BYTES])> {
+        if self.is_resuming && slot < self.slots {
+            let granted = self.window + RELAYED_URGENT_MORE;
+            let pair = Pair::at(position.checked_sub(self.window)?, granted);
+            self.directions.insert(slot, SourceDirection { incarnation, pair });
+            return None;
+        }
         let direction =
             self.directions.get_mut(&slot).filter(|it| it.incarnation == incarnation)?;
         let Positions { received, .. } = direction.pair.positions();
@@ -213,6 +234,29 @@ mod tests {
         assert_eq!(told(&mut source), expected, "the goodbye may not have been answered");
         let (header, data) = frame(Kind::Eager, Class::User, 3, 100, 1);
         assert!(matches!(source.take(&header, &data), Err(SourceError::NoSlot { .. })));
+    }
+
+    #[test]
+    fn a_process_of_an_earlier_run_goes_on_behind_what_its_receivers_have() {
+        let plan = SegmentPlan { ranks: 64, far: 62, hosts: 2, ..SegmentPlan::new(1, 2) };
+        let mut source = RelaySource::resumed(&plan);
+        assert_eq!(source.grant((1, 3), 7 + source.window), None);
+        assert_eq!(source.grant((0, 3), source.window - 1), None, "none that can be");
+        assert_eq!(source.grant((plan.slots(), 3), 90), None, "no slot");
+        let told = source.connected().into_iter();
+        let told: Vec<_> = told
+            .map(|(it, data)| (it.kind, it.context, it.tag, u64::from_le_bytes(data)))
+            .collect();
+        assert_eq!(told, [(Kind::Received, 1, 3, 7), (Kind::Granted, 1, 3, 11)]);
+        for position in 7..11 {
+            let (header, data) = frame(Kind::Eager, Class::User, position, 100, 1);
+            assert_eq!(source.take(&header, &data), Ok((1, 3)));
+        }
+        let (header, data) = frame(Kind::Eager, Class::User, 11, 100, 1);
+        assert!(source.take(&header, &data).is_err(), "not granted");
+        let (header, data) = frame(Kind::Eager, Class::User, 0, 100, 0);
+        assert_eq!(source.take(&header, &data), Ok((0, 3)), "nothing came there");
+        assert!(source.grant((1, 3), 13).is_some());
     }
 
     #[test]

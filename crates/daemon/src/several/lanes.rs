@@ -18,20 +18,22 @@ use rustix::net::{
 use super::*;
 use crate::process_socket_name;
 
-const JOB: JobId = JobId(0x77);
+mod next_run;
+
+pub(super) const JOB: JobId = JobId(0x77);
 
 /// A process of a test: its segment, and its connection to its daemon.
-struct Process {
+pub(super) struct Process {
     segment: Segment,
     socket: OwnedFd,
 }
 
-fn id(host: u64) -> ProcessId {
+pub(super) fn id(host: u64) -> ProcessId {
     ProcessId { segment: SegmentId(host), slot: Slot(0), incarnation: Incarnation(1) }
 }
 
 /// Two parts of one process each on these daemons.
-fn parts(one: &Daemon, other: &Daemon) -> [Segment; 2] {
+pub(super) fn parts(one: &Daemon, other: &Daemon) -> [Segment; 2] {
     parts_of(JOB, [one, other])
 }
 
@@ -75,7 +77,7 @@ fn parts_with<const N: usize>(
 }
 
 impl Process {
-    fn hello(segment: &Segment) -> Self {
+    pub(super) fn hello(segment: &Segment) -> Self {
         Self::limited(segment, 0)
     }
 
@@ -85,25 +87,35 @@ impl Process {
     }
 
     fn in_slot(segment: &Segment, slot: u32, lanes_max: u32) -> Self {
+        let process = Self::connected(segment);
+        process.say(&Handover::Hello { slot, incarnation: 1, lanes_max });
+        process
+    }
+
+    fn with_incarnation(segment: &Segment, slot: u32, incarnation: u32) -> Self {
+        let process = Self::connected(segment);
+        process.say(&Handover::Hello { slot, incarnation, lanes_max: 0 });
+        process
+    }
+
+    fn connected(segment: &Segment) -> Self {
         let flags = SocketFlags::CLOEXEC;
         let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
         set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE)).unwrap();
         let name = process_socket_name(SegmentId(segment.plan().host));
         connect(&socket, &SocketAddrUnix::new_abstract_name(name.as_bytes()).unwrap()).unwrap();
-        let process = Self { segment: segment.clone(), socket };
-        process.say(&Handover::Hello { slot, incarnation: 1, lanes_max });
-        process
+        Self { segment: segment.clone(), socket }
     }
 
     /// The process after its daemon has answered, if no lane had come before.
-    fn welcomed(segment: &Segment) -> Self {
+    pub(super) fn welcomed(segment: &Segment) -> Self {
         let process = Self::hello(segment);
         let heard = process.hear().unwrap().0;
         assert!(matches!(heard, Some(Handover::Welcome { silence_ms: 3_000 })), "{heard:?}");
         process
     }
 
-    fn say(&self, message: &Handover) {
+    pub(super) fn say(&self, message: &Handover) {
         send(&self.socket, &message.encode(), SendFlags::NOSIGNAL).unwrap();
     }
 
@@ -125,8 +137,17 @@ impl Process {
 
     /// The first lane, and the daemon's welcome before or behind it. A socket that is closed with something unread loses what
     /// the daemon has not read.
-    fn lane(&self) -> (u32, LaneKeys, TcpStream) {
-        let (mut found, mut is_welcome) = (None, false);
+    pub(super) fn lane(&self) -> (u32, LaneKeys, TcpStream) {
+        self.next_lane(false)
+    }
+
+    /// The next lane of a process that is welcome.
+    pub(super) fn further_lane(&self) -> (u32, LaneKeys, TcpStream) {
+        self.next_lane(true)
+    }
+
+    fn next_lane(&self, mut is_welcome: bool) -> (u32, LaneKeys, TcpStream) {
+        let mut found = None;
         while found.is_none() || !is_welcome {
             match self.hear().unwrap() {
                 (Some(Handover::Welcome { .. }), None) => is_welcome = true,
@@ -143,7 +164,10 @@ impl Process {
     }
 }
 
-fn assert_connected(one: &mut (u32, LaneKeys, TcpStream), other: &mut (u32, LaneKeys, TcpStream)) {
+pub(super) fn assert_connected(
+    one: &mut (u32, LaneKeys, TcpStream),
+    other: &mut (u32, LaneKeys, TcpStream),
+) {
     assert_eq!(one.0, other.0);
     assert_ne!(one.1.cipher, Cipher::Plain);
     assert_eq!((one.1.send, one.1.receive), (other.1.receive, other.1.send));
@@ -159,7 +183,7 @@ fn assert_connected(one: &mut (u32, LaneKeys, TcpStream), other: &mut (u32, Lane
 }
 
 /// The arbiter and two other hosts, all connected.
-fn three() -> [Daemon; 3] {
+pub(super) fn three() -> [Daemon; 3] {
     let mut zero = arbiter();
     let mut one = host(&mut zero, Way::default());
     let mut two = host(&mut zero, Way::default());

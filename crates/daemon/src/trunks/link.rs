@@ -1,4 +1,7 @@
 //! The connection of this daemon to one other daemon, whichever trunk carries it at the moment.
+//!
+//! Each daemon says in its receipts which run it is. When the other one has started again, both numbered streams begin anew:
+//! what was kept for the run before is dropped, and what that has confirmed counts no more.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -97,6 +100,10 @@ pub(crate) struct Link {
     bulk: Pair<Parcel>,
     /// The number of trunks that have carried the streams.
     trunks: u32,
+    /// The run of this side's daemon.
+    own_run: u32,
+    /// The newest run of the other side's daemon that a trunk was open to.
+    run: Option<u32>,
     /// How much of both streams the last receipt has confirmed.
     confirmed: [u64; 2],
     generation: u32,
@@ -106,10 +113,10 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// A link without a trunk.
+    /// A link without a trunk, of this run of this side's daemon.
     pub(crate) fn new(
         entry: HostEntry,
-        own: &[IpAddr],
+        (own, own_run): (&[IpAddr], u32),
         first_attempt: Duration,
         now: Duration,
     ) -> Self {
@@ -134,6 +141,8 @@ impl Link {
             control: Pair::unlimited(),
             bulk: Pair::unlimited(),
             trunks: 0,
+            own_run,
+            run: None,
             confirmed: [0; 2],
             generation: 0,
             cipher: Cipher::ChaCha20Poly1305,
@@ -256,17 +265,51 @@ impl Link {
     pub(crate) fn receipt(&self) -> Receipt {
         let [control, bulk] = self.received();
         let has_aes = cipher_here() == Cipher::Aes256Gcm;
-        Receipt { control, bulk, generation: self.generation + 1, has_aes }
+        let (run, of_run) = (self.own_run, self.run.unwrap_or(0));
+        Receipt { control, bulk, generation: self.generation + 1, has_aes, run, of_run }
+    }
+
+    /// Whether the other side's daemon has started again since this run of it.
+    pub(crate) fn has_outlived(&self, run: u32) -> bool {
+        self.run.is_some_and(|known| run < known)
+    }
+
+    /// Takes the run of the other side's daemon, to which a trunk is open. Returns whether the daemon has started again since
+    /// the last trunk: then both streams have begun anew.
+    pub(crate) fn meet(&mut self, run: u32) -> bool {
+        let known = self.run.replace(run);
+        let has_restarted = known.is_some_and(|known| known < run);
+        if has_restarted {
+            (self.control, self.bulk) = (Pair::unlimited(), Pair::unlimited());
+            self.confirmed = [0; 2];
+        }
+        has_restarted
+    }
+
+    /// Forgets what only a run before this one of the other side's daemon knows, as the arbiter says that it has ended.
+    /// Returns the token of the trunk that led to it.
+    pub(crate) fn outlive(&mut self, run: u32) -> Option<u64> {
+        if self.run.is_none_or(|known| known >= run) {
+            return None;
+        }
+        self.secrets.clear();
+        self.trunk()
     }
 
     fn received(&self) -> [u64; 2] {
         [&self.control, &self.bulk].map(|stream| stream.positions().received)
     }
 
-    /// Decides which trunk stays when another one is open: `Some` is the token of the one that must go.
-    pub(crate) fn loser(&self, token: u64, by: HostNumber, now: Duration) -> Option<u64> {
+    /// Decides which trunk stays when another one is open, to this run of the other side's daemon: `Some` is the token of the
+    /// one that must go.
+    pub(crate) fn loser(
+        &self,
+        token: u64,
+        (by, run): (HostNumber, u32),
+        now: Duration,
+    ) -> Option<u64> {
         let carrier = self.carrier?;
-        let is_race = carrier.by != by && now < carrier.since + RACE;
+        let is_race = carrier.by != by && now < carrier.since + RACE && self.run == Some(run);
         // Both sides see both trunks, and both keep the one that the lower host has dialled.
         Some(if is_race && carrier.by < by { token } else { carrier.token })
     }
@@ -407,10 +450,12 @@ impl Link {
         (received != before).then(|| self.receipt())
     }
 
-    /// Takes a receipt. `false` if it claims what was never sent.
+    /// Takes a receipt. `false` if it claims what was never sent. One about another run of this side's daemon confirms nothing.
     #[must_use]
     pub(crate) fn confirm(&mut self, receipt: Receipt) -> bool {
-        let streams = [(&mut self.control, receipt.control), (&mut self.bulk, receipt.bulk)];
+        let is_about_this = receipt.of_run == self.own_run;
+        let [control, bulk] = if is_about_this { [receipt.control, receipt.bulk] } else { [0; 2] };
+        let streams = [(&mut self.control, control), (&mut self.bulk, bulk)];
         streams.into_iter().all(|(stream, received)| {
             // A receipt may be older than one that came over the trunk before.
             let received = received.max(stream.received_there());
@@ -433,14 +478,15 @@ mod tests {
             addresses: addresses.iter().map(|text| text.parse().unwrap()).collect(),
             cores: 1,
         };
-        Link::new(entry, &[], Duration::ZERO, Duration::ZERO)
+        Link::new(entry, (&[], 0), Duration::ZERO, Duration::ZERO)
     }
 
     fn at(ms: u64) -> Duration {
         Duration::from_millis(ms)
     }
 
-    const ZERO: Receipt = Receipt { control: 0, bulk: 0, generation: 1, has_aes: false };
+    const ZERO: Receipt =
+        Receipt { control: 0, bulk: 0, generation: 1, has_aes: false, run: 0, of_run: 0 };
 
     #[test]
     fn addresses_are_tried_in_turn_with_growing_pauses() {
@@ -491,13 +537,14 @@ mod tests {
     fn of_two_trunks_both_sides_keep_one() {
         let (low, high) = (HostNumber(0), HostNumber(1));
         let mut link = link(&[]);
-        assert_eq!(link.loser(1, high, at(0)), None);
+        assert_eq!(link.loser(1, (high, 0), at(0)), None);
+        link.meet(0);
         assert!(link.carry((1, high), ZERO, [0; 32], at(0)));
-        assert_eq!(link.loser(2, low, at(1)), Some(1), "the lower host's stays");
-        assert_eq!(link.loser(2, high, at(1)), Some(1), "it was renewed");
+        assert_eq!(link.loser(2, (low, 0), at(1)), Some(1), "the lower host's stays");
+        assert_eq!(link.loser(2, (high, 0), at(1)), Some(1), "it was renewed");
         assert!(link.carry((2, low), ZERO, [0; 32], at(1)));
-        assert_eq!(link.loser(3, high, at(2)), Some(3));
-        assert_eq!(link.loser(3, high, at(6_000)), Some(2), "no race: it was renewed");
+        assert_eq!(link.loser(3, (high, 0), at(2)), Some(3));
+        assert_eq!(link.loser(3, (high, 0), at(6_000)), Some(2), "no race: it was renewed");
     }
 
     #[test]
@@ -579,5 +626,151 @@ mod tests {
         pass(&mut one, &mut other, 9);
         assert_eq!(came, [1, 2, 3, 4, 5]);
         assert!(one.confirm(other.due_receipt().unwrap()) && !one.has_unconfirmed());
+    }
+
+    /// A link of this run of a daemon.
+    fn link_of_run(run: u32) -> Link {
+        Link { own_run: run, ..link(&[]) }
+    }
+
+    /// Opens a trunk between two daemons that have said this about themselves. Returns which of them has noticed that the other
+    /// one has started again.
+    fn open_with(links: [&mut Link; 2], token: u64, receipts: [Receipt; 2]) -> [bool; 2] {
+        let [one, other] = links;
+        let generation = receipts[0].generation.max(receipts[1].generation);
+        let mut noticed = [one, other].into_iter().zip([receipts[1], receipts[0]]);
+        std::array::from_fn(|_| {
+            let (link, theirs) = noticed.next().unwrap();
+            assert!(!link.has_outlived(theirs.run));
+            let has_restarted = link.meet(theirs.run);
+            let theirs = Receipt { generation, ..theirs };
+            assert!(link.carry((token, HostNumber(0)), theirs, [token as u8; 32], at(0)));
+            has_restarted
+        })
+    }
+
+    fn open(links: [&mut Link; 2], token: u64) -> [bool; 2] {
+        let receipts = [links[0].receipt(), links[1].receipt()];
+        open_with(links, token, receipts)
+    }
+
+    fn push(link: &mut Link, content: u8, class: EnvelopeClass) {
+        let [source, destination] = [0, 1].map(HostNumber);
+        let content: Rc<[u8]> = Rc::new([content]);
+        assert!(link.push(Parcel { source, destination, class, hops: 0, content }));
+    }
+
+    /// Passes what waits over the trunk, and returns what has come.
+    fn pass(from: &mut Link, to: &mut Link) -> Vec<u8> {
+        let mut came = Vec::new();
+        while let Some((number, parcel)) = from.next_to_send() {
+            let content = [&number.to_le_bytes()[..], &parcel.content].concat();
+            if to.receive(parcel.class, &content).unwrap().is_some() {
+                came.push(content[8]);
+            }
+        }
+        if let Some(receipt) = to.due_receipt() {
+            assert!(from.confirm(receipt));
+        }
+        came
+    }
+
+    const CLASSES: [EnvelopeClass; 2] = [EnvelopeClass::Job, EnvelopeClass::Bulk];
+
+    #[test]
+    fn both_streams_begin_anew_when_the_other_daemon_has_started_again() {
+        let (mut one, mut other) = (link(&[]), link(&[]));
+        assert_eq!(open([&mut one, &mut other], 1), [false, false]);
+        for class in CLASSES {
+            (0..5).for_each(|content| push(&mut one, content, class));
+            push(&mut other, 9, class);
+        }
+        assert_eq!((pass(&mut one, &mut other).len(), pass(&mut other, &mut one).len()), (10, 2));
+        CLASSES.into_iter().for_each(|class| push(&mut one, 6, class));
+        one.next_to_send().unwrap();
+        assert!(one.dropped(1, at(1)));
+        push(&mut one, 7, EnvelopeClass::Job);
+        for run in 1..4 {
+            let mut next = link_of_run(run);
+            // What it says before its first trunk is kept for that.
+            push(&mut next, 20, EnvelopeClass::Job);
+            assert_eq!(open([&mut one, &mut next], u64::from(run) + 1), [true, false]);
+            assert!(!one.has_unconfirmed() && one.due_receipt().is_none());
+            CLASSES.into_iter().for_each(|class| push(&mut one, 10, class));
+            assert_eq!(
+                (pass(&mut one, &mut next), pass(&mut next, &mut one)),
+                (vec![10; 2], vec![20])
+            );
+            assert!(!one.has_unconfirmed() && !next.has_unconfirmed());
+            assert_eq!(one.newest_secret(), next.newest_secret());
+            assert!(
+                one.secret(1).is_some(),
+                "connections under earlier secrets are still verified"
+            );
+        }
+    }
+
+    #[test]
+    fn a_receipt_about_the_run_before_confirms_nothing() {
+        let mut next = link_of_run(1);
+        let mut other = link(&[]);
+        (0..3).for_each(|content| push(&mut next, content, EnvelopeClass::Job));
+        // The other side has received much of the run before, and has more for it.
+        open([&mut link(&[]), &mut other], 1);
+        other.confirmed = [0; 2];
+        push(&mut other, 50, EnvelopeClass::Job);
+        let theirs = Receipt { control: 100, bulk: 7, ..other.receipt() };
+        let own = next.receipt();
+        assert_eq!(open_with([&mut next, &mut other], 2, [own, theirs]), [false, true]);
+        assert_eq!(pass(&mut next, &mut other), [0, 1, 2]);
+        assert_eq!(pass(&mut other, &mut next), []);
+    }
+
+    #[test]
+    fn two_trunks_at_once_to_the_next_run_lose_nothing() {
+        let (mut one, mut next) = (link(&[]), link_of_run(1));
+        open([&mut one, &mut link(&[])], 1);
+        push(&mut one, 1, EnvelopeClass::Job);
+        // Both sides say what they have on both trunks before one of these is open.
+        let receipts = [one.receipt(), next.receipt()];
+        assert_eq!(open_with([&mut one, &mut next], 2, receipts), [true, false]);
+        push(&mut one, 2, EnvelopeClass::Job);
+        push(&mut next, 3, EnvelopeClass::Job);
+        assert_eq!((pass(&mut one, &mut next), pass(&mut next, &mut one)), (vec![2], vec![3]));
+        push(&mut one, 4, EnvelopeClass::Job);
+        assert_eq!(open_with([&mut one, &mut next], 3, receipts), [false, false]);
+        push(&mut next, 5, EnvelopeClass::Job);
+        assert_eq!((pass(&mut one, &mut next), pass(&mut next, &mut one)), (vec![4], vec![5]));
+    }
+
+    #[test]
+    fn a_trunk_that_is_open_on_one_side_alone_loses_nothing_of_the_next_run() {
+        let (mut one, mut next) = (link(&[]), link_of_run(1));
+        open([&mut one, &mut link(&[])], 1);
+        push(&mut next, 1, EnvelopeClass::Job);
+        // The next run has it open, and the other side has not got so far when it breaks.
+        next.meet(0);
+        assert!(next.carry((2, HostNumber(0)), one.receipt(), [2; 32], at(0)));
+        next.next_to_send().unwrap();
+        assert!(next.dropped(2, at(1)));
+        assert_eq!(open([&mut one, &mut next], 3), [true, false]);
+        push(&mut one, 2, EnvelopeClass::Job);
+        assert_eq!((pass(&mut next, &mut one), pass(&mut one, &mut next)), (vec![1], vec![2]));
+    }
+
+    #[test]
+    fn a_trunk_of_the_run_before_is_refused_and_one_of_the_next_run_stays() {
+        let (low, high) = (HostNumber(0), HostNumber(1));
+        let mut link = link(&[]);
+        assert!(!link.has_outlived(0) && !link.meet(0));
+        assert!(link.carry((1, low), ZERO, [1; 32], at(0)));
+        assert_eq!(link.loser(2, (high, 1), at(1)), Some(1), "the run before has ended");
+        assert!(link.meet(1) && link.has_outlived(0) && !link.has_outlived(1));
+        let next = Receipt { run: 1, ..ZERO };
+        assert!(link.carry((2, high), next, [2; 32], at(1)));
+        assert_eq!(link.outlive(1), None);
+        assert!(link.newest_secret().is_some());
+        assert_eq!(link.outlive(2), Some(2), "its end may not have come");
+        assert!(link.newest_secret().is_none());
     }
 }

@@ -86,7 +86,10 @@ impl Trunks {
             self.tune(socket, true);
         }
         let link = self.links.get_mut(&host).ok_or(TrunkError::Order)?;
-        match link.loser(token, by, now) {
+        if link.has_outlived(theirs.run) {
+            return Err(TrunkError::FormerRun);
+        }
+        match link.loser(token, (by, theirs.run), now) {
             Some(loser) if loser == token => {
                 self.drop_trunk(reactor, token);
                 return Ok(());
@@ -97,6 +100,9 @@ impl Trunks {
         let Some(link) = self.links.get_mut(&host) else { return Ok(()) };
         if let Some(address) = address {
             link.learn(address);
+        }
+        if link.meet(theirs.run) {
+            self.events.push_back(TrunksEvent::Restarted(host, theirs.run));
         }
         let is_right = link.carry((token, by), theirs, secret, now);
         match link.attempt {
@@ -261,6 +267,20 @@ impl Trunks {
         }
     }
 
+    /// A host's daemon has started again as this run, as the arbiter says. A trunk to the run before is over, whether or not its
+    /// end has come, and secrets that only that had are of no use.
+    pub(crate) fn host_restarted(
+        &mut self,
+        reactor: &Reactor,
+        host: HostNumber,
+        run: u32,
+        now: Duration,
+    ) {
+        if let Some(token) = self.links.get_mut(&host).and_then(|link| link.outlive(run)) {
+            self.end(reactor, token, &TrunkError::FormerRun, now);
+        }
+    }
+
     /// Gives up a host: its link ends with everything in it.
     pub(super) fn give_up(
         &mut self,
@@ -287,6 +307,7 @@ fn refusal(error: &TrunkError) -> &'static str {
         }
         TrunkError::Trust(_) => "its TLS failed",
         TrunkError::Ended => "it ended within its handshake",
+        TrunkError::FormerRun => "its daemon has been started again since",
         TrunkError::System(_) => "it broke within its handshake",
         TrunkError::Handshake => "it did not prove who it is in time",
         TrunkError::Envelope(_) | TrunkError::Order | TrunkError::Probe => {

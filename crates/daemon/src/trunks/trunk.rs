@@ -42,7 +42,7 @@ pub(crate) enum TrunkWire {
     },
 }
 
-/// The state of both numbered streams, as one side has received them.
+/// The state of both numbered streams, as one side has received them from one run of the other side's daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Receipt {
     /// The number of the last content of control that was received.
@@ -53,11 +53,15 @@ pub(crate) struct Receipt {
     pub(crate) generation: u32,
     /// Whether this side's processor has instructions for AES.
     pub(crate) has_aes: bool,
+    /// The run of this side's daemon.
+    pub(crate) run: u32,
+    /// The run of the other side's daemon that both numbers are about; 0 if this side knows none.
+    pub(crate) of_run: u32,
 }
 
 impl ControlMessage for Receipt {
     const NAME: &'static str = "a receipt";
-    const BYTES_MAX: usize = 32;
+    const BYTES_MAX: usize = 40;
 }
 
 /// An event of a trunk, in the order in which they come.
@@ -89,6 +93,9 @@ pub(crate) enum TrunkError {
     /// An envelope stands where none may.
     #[error("the other side broke the order of a trunk's beginning")]
     Order,
+    /// A daemon has begun it that has been started again since.
+    #[error("a daemon has begun it that has ended, and has been started again")]
+    FormerRun,
     /// The handshake was not complete in time.
     #[error("the handshake took longer than {} s", OPENING_TIME.as_secs())]
     Handshake,
@@ -472,8 +479,9 @@ mod tests {
     #[test]
     fn the_longest_receipt_survives_its_encoding() {
         let (control, bulk, generation) = (u64::MAX, u64::MAX, u32::MAX);
-        let receipt = Receipt { control, bulk, generation, has_aes: true };
+        let (run, of_run) = (u32::MAX, u32::MAX);
+        let receipt = Receipt { control, bulk, generation, has_aes: true, run, of_run };
         assert_eq!(Receipt::decode(&receipt.encode()), Ok(receipt));
-        assert!(Receipt::decode(&[2; 24]).is_err());
+        assert!(Receipt::decode(&[2; 32]).is_err());
     }
 }

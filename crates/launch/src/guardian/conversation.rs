@@ -21,6 +21,11 @@ pub(super) struct Conversation {
 pub(super) enum Heard {
     /// The guardian of a server, which has this PID, is there.
     Present(u32),
+    /// It tells everything again, for the question with this number.
+    Again {
+        pid: u32,
+        asked: u64,
+    },
     Event(Event),
     /// There is none yet.
     Nothing,
@@ -49,6 +54,7 @@ impl Conversation {
                 Ok((0, _)) => return Ok(Heard::End),
                 Ok((length, _)) => match Report::decode(&bytes[..length]) {
                     Ok(Report::Present { pid }) => return Ok(Heard::Present(pid)),
+                    Ok(Report::Again { pid, asked }) => return Ok(Heard::Again { pid, asked }),
                     Ok(Report::Event(mut event)) => {
                         if let Event::Ended { slot, wait, .. } = &mut event {
                             *wait = self.segment.wait_record(*slot);

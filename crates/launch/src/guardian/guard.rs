@@ -21,9 +21,10 @@ use rustix::net::{RecvFlags, SendFlags, send};
 use rustix::process::Signal;
 use rustix::time::Timespec;
 
-use super::data::read_data;
 use super::message::Report;
+use super::told::ToldEvents;
 use super::{Command, Event, GuardianError, GuardianOrder, Refusal, Start};
+use crate::parcel::value_in;
 
 /// Runs the guardian in the forked process and never returns.
 pub(super) fn guard(
@@ -77,6 +78,8 @@ struct Guard {
     waiting: Vec<(u32, Instant)>,
     restarts: bool,
     backlog: VecDeque<Report>,
+    /// The events that the next daemon must hear again; `None` for a launcher, with which the job ends.
+    told: Option<ToldEvents>,
     /// Descriptors that were open at the fork; those that belong to the launcher alone are closed.
     inherited: Vec<RawFd>,
     /// Once no process is left: until when their own children may stay.
@@ -151,6 +154,7 @@ impl Guard {
             waiting: Vec::new(),
             restarts: matches!(order.on_failure, OnFailure::Restart { .. }),
             backlog: VecDeque::new(),
+            told: matches!(forker, Forker::Server(_)).then(ToldEvents::default),
             inherited,
             linger_until: None,
             kill_at: None,
@@ -184,7 +188,9 @@ impl Guard {
         if !self.launcher_gone {
             self.report(Event::AllEnded);
         } // else the end of the conversation says that the processes were killed
-        while !self.backlog.is_empty() && !self.launcher_gone {
+        // A daemon that is killed now may not have passed everything on, so its successor asks for it.
+        let may_be_asked_again = self.told.is_some();
+        while (may_be_asked_again || !self.backlog.is_empty()) && !self.launcher_gone {
             self.turn(None)?;
         }
         Ok(())
@@ -248,7 +254,7 @@ impl Guard {
     fn take_start(&mut self, rank: u32, beside: Vec<OwnedFd>) {
         let mut beside = beside.into_iter();
         let mut next = || beside.next();
-        let image = next().and_then(|data| read_data::<Image>(data).ok());
+        let image = next().and_then(|data| value_in::<Image>(data).ok());
         let (Some(mut image), Some(stdin), Some(stdout), Some(stderr)) =
             (image, next(), next(), next())
         else {
@@ -463,6 +469,9 @@ impl Guard {
     }
 
     fn obey(&mut self, command: Command, beside: Vec<OwnedFd>) {
+        if let Some(told) = &mut self.told {
+            told.obeyed(&command);
+        }
         match command {
             Command::Signal(signal) => {
                 if ends_a_job(signal) {
@@ -483,6 +492,11 @@ impl Guard {
             }
             Command::Start { rank } => self.take_start(rank, beside),
             Command::AnswerStart { request, answer } => self.agent.answer_start(request, &answer),
+            Command::TellAgain { asked } => {
+                self.queue(Report::Again { pid: std::process::id(), asked });
+                let again = self.told.as_ref().map_or_else(Vec::new, ToldEvents::again);
+                again.into_iter().for_each(|event| self.queue(Report::Event(event)));
+            }
         }
     }
 
@@ -501,6 +515,9 @@ impl Guard {
         if let Event::Stopped { slot } | Event::Continued { slot } = event {
             let old = [Event::Stopped { slot }, Event::Continued { slot }].map(Report::Event);
             self.backlog.retain(|report| !old.contains(report));
+        }
+        if let Some(told) = &mut self.told {
+            told.note(&event);
         }
         self.queue(Report::Event(event));
     }

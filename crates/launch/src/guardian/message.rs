@@ -15,6 +15,13 @@ pub(super) enum Report {
         /// Its PID.
         pid: u32,
     },
+    /// Everything is told again behind this, as [`Command::TellAgain`] with this number has asked.
+    Again {
+        /// The PID of the guardian.
+        pid: u32,
+        /// The number.
+        asked: u64,
+    },
     /// An event of the job. What a process waited in is not written: its page has that.
     Event(Event),
 }
@@ -82,6 +89,7 @@ mod tests {
         let (status, presence, wait) = (i32::MIN, Presence::Aborted(255), WaitRecord::default());
         for report in [
             Report::Present { pid },
+            Report::Again { pid, asked: u64::MAX },
             Report::Event(Event::NotStarted { slot, rank, error, again }),
             Report::Event(Event::Ended { slot, pid, status, at, wait, presence, again }),
             Report::Event(Event::NotAdded { rank, why: Refusal::Ending }),
@@ -95,6 +103,7 @@ mod tests {
             Command::End { grace: at },
             Command::Kill,
             Command::Release,
+            Command::TellAgain { asked: u64::MAX },
             Command::Start { rank },
             Command::AnswerStart { request: u64::MAX, answer: refused },
         ] {

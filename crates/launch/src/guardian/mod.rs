@@ -13,10 +13,10 @@
 //! only loop.
 
 mod conversation;
-mod data;
 mod guard;
 mod message;
 pub mod server;
+mod told;
 
 use std::convert::Infallible;
 use std::io;
@@ -37,6 +37,9 @@ use serde::{Deserialize, Serialize};
 use conversation::{Conversation, Heard};
 use guard::Forker;
 pub(crate) use guard::child_signals;
+pub use told::ToldEvents;
+
+use crate::parcel;
 
 /// The orders for the guardian. The streams do not travel with the rest, since descriptors are passed beside it.
 #[derive(Debug, Serialize, Deserialize)]
@@ -149,6 +152,8 @@ pub enum Event {
     },
     /// The last process has ended, and so has everything that any of them started.
     AllEnded,
+    /// Everything that counts was told again, but that all have ended.
+    AllTold,
     /// The guardian itself has died; everything below it was killed.
     GuardianGone,
 }
@@ -178,6 +183,12 @@ pub enum Command {
         request: u64,
         /// The answer.
         answer: StartAnswer,
+    },
+    /// Tell everything again that counts, with [`Event::AllTold`] behind it: another daemon has the place of one that was
+    /// killed, or what this one has told is lost.
+    TellAgain {
+        /// The number of the question, which none before has had. What comes before the answer is passed over.
+        asked: u64,
     },
 }
 
@@ -219,6 +230,8 @@ pub struct Guardian {
     /// has forked it.
     spared: Option<Vec<u32>>,
     state: State,
+    /// The times that it was asked to tell again.
+    questions: u32,
 }
 
 #[derive(Debug)]
@@ -230,6 +243,8 @@ struct GuardianProcess {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
+    /// Another daemon has its place of one that was killed: events before those that are told again are passed over.
+    AskedAgain(u64),
     Present,
     /// It has reported the end of everything and is leaving.
     Finished,
@@ -304,7 +319,32 @@ impl Guardian {
     /// The guardian at the other end of this socket, which watches over the processes of this segment.
     pub(crate) const fn new(socket: OwnedFd, segment: Segment) -> Self {
         let conversation = Conversation::new(socket, segment);
-        Self { conversation, process: None, spared: None, state: State::Present }
+        Self { conversation, process: None, spared: None, state: State::Present, questions: 0 }
+    }
+
+    /// The guardian that another daemon has talked to before at this end of the conversation. It tells everything again that
+    /// counts, in the place of what that daemon has not read.
+    ///
+    /// # Errors
+    /// [`GuardianError::System`] if the guardian cannot be asked.
+    pub(crate) fn resumed(socket: OwnedFd, segment: Segment) -> Result<Self, GuardianError> {
+        let mut guardian = Self::new(socket, segment);
+        guardian.ask_again()?;
+        Ok(guardian)
+    }
+
+    /// Has the guardian tell everything again that counts, in the place of what comes before that.
+    ///
+    /// # Errors
+    /// [`GuardianError::System`] if the guardian cannot be asked.
+    pub(crate) fn ask_again(&mut self) -> Result<(), GuardianError> {
+        if self.state != State::Gone {
+            self.questions += 1;
+            let asked = u64::from(std::process::id()) << 32 | u64::from(self.questions);
+            self.state = State::AskedAgain(asked);
+            self.send(Command::TellAgain { asked })?;
+        }
+        Ok(())
     }
 
     /// The descriptor that is readable when [`Guardian::next_event`] has something to report.
@@ -317,20 +357,33 @@ impl Guardian {
         self.process.as_ref().map(|process| process.pid)
     }
 
+    /// Whether it has ended amid its work.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.state == State::Gone
+    }
+
     /// Returns the next event, if there is one, without waiting. After [`Event::AllEnded`] or [`Event::GuardianGone`]
     /// nothing more comes.
     ///
     /// # Errors
     /// [`GuardianError::System`] if the guardian can no longer be heard.
     pub fn next_event(&mut self) -> Result<Option<Event>, GuardianError> {
-        while self.state == State::Present {
+        while matches!(self.state, State::Present | State::AskedAgain(_)) {
             match self.conversation.hear()? {
                 Heard::Nothing => return Ok(None),
                 Heard::End => {
                     self.clean_up();
                     return Ok(Some(Event::GuardianGone));
                 }
-                Heard::Present(pid) => self.process = Some(GuardianProcess::new(pid)),
+                Heard::Present(pid) => {
+                    self.process = Some(GuardianProcess::new(pid));
+                }
+                Heard::Again { pid, asked } if self.state == State::AskedAgain(asked) => {
+                    self.process = Some(GuardianProcess::new(pid));
+                    self.state = State::Present;
+                }
+                Heard::Again { .. } => {}
+                Heard::Event(_) if self.state != State::Present => {}
                 Heard::Event(event) => {
                     if event == Event::AllEnded {
                         self.state = State::Finished;
@@ -365,7 +418,7 @@ impl Guardian {
         streams: &Streams,
     ) -> Result<(), GuardianError> {
         let refused = |source| GuardianError::System { attempt: "be told what to start", source };
-        let data = data::data_of(image).map_err(refused)?;
+        let data = parcel::file_of(image).map_err(refused)?;
         self.signal(Signal::CONT);
         let beside: Vec<BorrowedFd<'_>> =
             std::iter::once(&data).chain(streams).map(AsFd::as_fd).collect();
@@ -381,7 +434,8 @@ impl Guardian {
     /// Tells guests the end of a guardian that ended amid its work. Its forker reaps it, and kills everything that it
     /// left.
     fn clean_up(&mut self) {
-        let was_at_work = std::mem::replace(&mut self.state, State::Gone) == State::Present;
+        let before = std::mem::replace(&mut self.state, State::Gone);
+        let was_at_work = matches!(before, State::Present | State::AskedAgain(_));
         if let (Some(spared), Some(process)) = (&self.spared, &self.process) {
             // If waiting fails, another thread has reaped it.
             let _ = process::wait_for_end(process.pid);

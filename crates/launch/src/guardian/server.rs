@@ -14,25 +14,27 @@ use landeck_host::descendants;
 use landeck_host::fork::fork_child;
 use landeck_host::process::{self, Change, ChildLook};
 use landeck_host::say::complain;
-use landeck_memory::{Segment, passing};
+use landeck_memory::Segment;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, socketpair};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
-use super::data::{data_of, read_data};
 use super::{Guardian, GuardianError, GuardianOrder, child_signals, guard_for, pair};
+use crate::parcel;
 
 /// How long the daemon waits for a server that does not read.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long guardians have to end by themselves after the daemon has ended.
 const LAST_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The daemon's end of its guardian server. Dropping this ends the server and every job on this host.
+/// The daemon's end of its guardian server. Dropping the last one ends the server and every job on this host.
 #[derive(Debug)]
 pub struct GuardianServer {
     socket: Option<OwnedFd>,
     pid: u32,
+    /// Whether this process has forked it, and not one whose child this process is.
+    is_child: bool,
 }
 
 /// Forks the server. Call this first of all in a daemon, while it has one thread and neither keys nor sockets.
@@ -70,7 +72,7 @@ fn fork_with(release: fn() -> io::Result<()>) -> Result<GuardianServer, Guardian
             drop(ours);
             serve(theirs, release)
         }
-        Some(pid) => Ok(GuardianServer { socket: Some(ours), pid }),
+        Some(pid) => Ok(GuardianServer { socket: Some(ours), pid, is_child: true }),
     }
 }
 
@@ -78,6 +80,12 @@ impl GuardianServer {
     /// The PID of the server.
     pub const fn pid(&self) -> u32 {
         self.pid
+    }
+
+    /// The server as a child of the process that has forked it has it: it does not wait for the end of the server.
+    pub fn inherited(mut self) -> Self {
+        self.is_child = false;
+        self
     }
 
     /// The descriptor that is readable when the server has ended; then no job can be started any more.
@@ -98,17 +106,15 @@ impl GuardianServer {
         let socket = self.socket.as_ref().ok_or_else(|| refused(Errno::PIPE.into()))?;
         let memory = segment.descriptor().ok_or(GuardianError::LocalSegment)?;
         let (ours, theirs) = pair().map_err(|errno| refused(errno.into()))?;
-        let data = data_of(order).map_err(refused)?;
-        // Somebody may have stopped it. The PID is valid: it is our own child, not reaped yet.
+        // Somebody may have stopped it.
         process::signal_process(self.pid, libc::SIGCONT);
         let streams = order.streams.as_flattened().iter().map(AsFd::as_fd);
-        let streams: Vec<BorrowedFd<'_>> = streams.collect();
-        let head = (streams.len() as u64).to_le_bytes();
-        let first = [data.as_fd(), memory, theirs.as_fd()];
-        pass(socket, &head, &first).map_err(refused)?;
-        for some in streams.chunks(passing::DESCRIPTORS_MAX) {
-            pass(socket, &[0], some).map_err(refused)?;
-        }
+        let beside: Vec<BorrowedFd<'_>> =
+            [memory, theirs.as_fd()].into_iter().chain(streams).collect();
+        parcel::send(socket, order, &beside).map_err(|error| match error.kind() {
+            io::ErrorKind::BrokenPipe => refused(io::Error::other("the guardian server has ended")),
+            _ => refused(error),
+        })?;
         Ok(Guardian::new(ours, segment.clone()))
     }
 }
@@ -116,35 +122,13 @@ impl GuardianServer {
 impl Drop for GuardianServer {
     fn drop(&mut self) {
         drop(self.socket.take());
+        if !self.is_child {
+            return;
+        }
         // Somebody may have stopped it. The PID is valid: it is our own child, not reaped yet.
         process::signal_process(self.pid, libc::SIGCONT);
         // If waiting fails, another thread has reaped it.
         let _ = process::wait_for_end(self.pid);
-    }
-}
-
-/// Sends a datagram with descriptors.
-fn pass(socket: &OwnedFd, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
-    loop {
-        match passing::pass(socket, bytes, descriptors, SendFlags::empty()) {
-            Ok(()) => return Ok(()),
-            Err(Errno::INTR) => {}
-            Err(Errno::PIPE | Errno::CONNRESET) => {
-                return Err(io::Error::other("the guardian server has ended"));
-            }
-            Err(errno) => return Err(errno.into()),
-        }
-    }
-}
-
-/// Receives a datagram with its descriptors, waiting for it. No bytes mean that the daemon has ended.
-fn receive(socket: &OwnedFd, bytes: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
-    loop {
-        match passing::receive(socket, bytes, RecvFlags::empty()) {
-            Err(Errno::INTR) => {}
-            Err(Errno::CONNRESET) => return Ok((0, Vec::new())),
-            received => return Ok(received?),
-        }
     }
 }
 
@@ -171,14 +155,6 @@ struct Server {
     socket: OwnedFd,
     deaths: OwnedFd,
     guardians: Vec<u32>,
-}
-
-/// The parts of an order, as they have come.
-struct Passed {
-    data: OwnedFd,
-    segment: OwnedFd,
-    conversation: OwnedFd,
-    streams: Vec<OwnedFd>,
 }
 
 impl Server {
@@ -220,41 +196,15 @@ impl Server {
 
     /// Takes an order and forks its guardian; returns false if the daemon has ended.
     fn take_order(&mut self) -> io::Result<bool> {
-        let Some(passed) = self.receive_order()? else { return Ok(false) };
+        let Some((order, beside)) = parcel::receive(&self.socket)? else { return Ok(false) };
         let server = std::process::id();
         match fork_child() {
             Ok(Some(pid)) => self.guardians.push(pid),
-            Ok(None) => become_guardian(server, passed),
+            Ok(None) => become_guardian(server, order, beside),
             // The daemon sees that the conversation has ended.
             Err(error) => complain(format_args!("landeck: {error}")),
         }
         Ok(true)
-    }
-
-    fn receive_order(&self) -> io::Result<Option<Passed>> {
-        let mut head = [0; 8];
-        let (count, first) = receive(&self.socket, &mut head)?;
-        if count == 0 {
-            return Ok(None);
-        }
-        let mut first = first.into_iter();
-        let (Some(data), Some(segment), Some(conversation)) =
-            (first.next(), first.next(), first.next())
-        else {
-            return Err(io::Error::other("an order came without its descriptors"));
-        };
-        let mut streams = Vec::new();
-        while (streams.len() as u64) < u64::from_le_bytes(head) {
-            let (count, some) = receive(&self.socket, &mut [0; 8])?;
-            if count == 0 {
-                return Ok(None);
-            }
-            if some.is_empty() {
-                return Err(io::Error::other("descriptors were lost: too many files are open"));
-            }
-            streams.extend(some);
-        }
-        Ok(Some(Passed { data, segment, conversation, streams }))
     }
 
     /// Reaps guardians that have ended, and ends what they left.
@@ -300,8 +250,8 @@ fn release_streams() -> io::Result<()> {
 }
 
 /// Becomes the guardian of an order in the forked process.
-fn become_guardian(server: u32, passed: Passed) -> ! {
-    let error = match order_of(passed) {
+fn become_guardian(server: u32, order: GuardianOrder, beside: Vec<OwnedFd>) -> ! {
+    let error = match complete(order, beside) {
         Ok((segment, order, conversation)) => {
             let Err(error) = guard_for(server, segment, order, conversation);
             error.to_string()
@@ -313,15 +263,21 @@ fn become_guardian(server: u32, passed: Passed) -> ! {
     unsafe { libc::_exit(1) }
 }
 
-fn order_of(passed: Passed) -> io::Result<(Segment, GuardianOrder, OwnedFd)> {
-    let Passed { data, segment, conversation, streams } = passed;
-    let mut order: GuardianOrder = read_data(data)?;
-    if streams.len() != 3 * order.starts.len() {
+/// An order with the descriptors that have come beside it.
+fn complete(
+    mut order: GuardianOrder,
+    beside: Vec<OwnedFd>,
+) -> io::Result<(Segment, GuardianOrder, OwnedFd)> {
+    if beside.len() != 2 + 3 * order.starts.len() {
         return Err(io::Error::other("an order's descriptors do not belong to its processes"));
     }
     process::ignore_signals(&order.ignored);
-    let mut streams = streams.into_iter();
-    let of_one = || Some([streams.next()?, streams.next()?, streams.next()?]);
+    let mut beside = beside.into_iter();
+    let (segment, conversation) = (beside.next(), beside.next());
+    let (Some(segment), Some(conversation)) = (segment, conversation) else {
+        return Err(io::ErrorKind::InvalidData.into());
+    };
+    let of_one = || Some([beside.next()?, beside.next()?, beside.next()?]);
     order.streams = std::iter::from_fn(of_one).collect();
     let segment = Segment::attach(segment).map_err(io::Error::other)?;
     Ok((segment, order, conversation))

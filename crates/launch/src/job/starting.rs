@@ -96,6 +96,15 @@ impl Job<'_> {
         self.answer_starts(overdue.into_iter().map(answer));
     }
 
+    /// Refuses all wishes that wait for hosts to be added.
+    pub(super) fn end_waiting_wishes(&mut self, why: &str) {
+        let answer = |WaitingWish { question, .. }: WaitingWish| {
+            (question, StartAnswer::refused(StartRefusal::NoPart(why.to_owned())))
+        };
+        let waiting = std::mem::take(&mut self.waiting_wishes);
+        self.answer_starts(waiting.into_iter().map(answer));
+    }
+
     /// Adds a host to the list; returns its place.
     fn add_host(&mut self, host: HostSpec) -> usize {
         self.hosts.push(HostState::new(host.number, false));

@@ -22,11 +22,25 @@ use crate::plan::{PlannedProgram, check_directory, placement_here};
 use crate::program;
 use crate::request::LaunchError;
 
+/// A process that is to be added.
+#[derive(Debug)]
+pub(super) struct Adding {
+    /// Its number.
+    pub(super) rank: u32,
+    /// The rank whose program's environment and directory it gets.
+    pub(super) like: u32,
+    /// The wish for it.
+    pub(super) wish: Box<StartWish>,
+    /// Its streams, or the reason why there are none.
+    pub(super) streams: Result<Streams, StartRefusal>,
+}
+
 impl HostPart {
-    /// Has the guardian start one more process. Its streams are opened first and end with it, whether or not it runs.
-    pub(super) fn add_process(&mut self, rank: u32, like: u32, wish: &StartWish) {
-        let started = self.open_added(rank).and_then(|streams| {
-            let image = self.added_image(like, wish, &streams[1])?;
+    /// Has the guardian start one more process. Its streams end with it, whether or not it runs.
+    pub(super) fn add_process(&mut self, adding: Adding) {
+        let Adding { rank, like, wish, streams } = adding;
+        let started = streams.and_then(|streams| {
+            let image = self.added_image(like, &wish, &streams[1])?;
             let guardian = self.guardian.as_mut().ok_or(StartRefusal::Ending)?;
             let refuse = |error: GuardianError| StartRefusal::System(error.to_string());
             guardian.start_process(rank, &image, &streams).map_err(refuse)
@@ -37,7 +51,7 @@ impl HostPart {
     }
 
     /// Opens the streams of an added process, which has no input.
-    fn open_added(&mut self, rank: u32) -> Result<Streams, StartRefusal> {
+    pub(super) fn open_added(&mut self, rank: u32) -> Result<Streams, StartRefusal> {
         let nothing = File::open("/dev/null").map(OwnedFd::from);
         let opened = nothing.and_then(|nothing| {
             let [output, error] = self.open_outputs(rank)?;

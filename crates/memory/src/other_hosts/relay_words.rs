@@ -1,8 +1,8 @@
 //! The words between the relay of this host and the processes for which it has messages from other hosts.
 //!
 //! ```text
-//! for each slot, 64 bytes, written by the relay alone:
-//!   0   the incarnation whose ring is ready, or zero (32)
+//! for each slot, 64 bytes, written by the relay alone while there is one:
+//!   0   the incarnation whose ring is ready, zero if the ring was never used, or all ones between two relays (32)
 //!   4   one while the relay holds messages that found no room in the ring (32)
 //! ```
 //!
@@ -16,6 +16,8 @@ use crate::segment::Segment;
 
 /// Where the second word is.
 const HOLDS: u64 = 4;
+/// The first word while the ring is ready for nobody, and was used before.
+const WITHDRAWN: u32 = u32::MAX;
 
 /// The words for one slot.
 #[derive(Clone, Debug)]
@@ -43,12 +45,23 @@ impl RelayWords {
 
     /// Clears the ring for a process of the slot, and lets that process look at it; for the relay alone.
     pub fn make_ready(&self, incarnation: u32) -> Option<RingMemory> {
-        self.ready().store(0, Ordering::Release);
+        self.ready().store(WITHDRAWN, Ordering::Release);
         let ring = RingMemory::of_relay(&self.segment, self.slot)?;
         ring.clear();
         self.holds().store(0, Ordering::Release);
         self.ready().store(incarnation, Ordering::Release);
         Some(ring)
+    }
+
+    /// Takes the ring back from a relay that has ended, before the next one uses it.
+    pub fn withdraw(&self) {
+        self.ready().store(WITHDRAWN, Ordering::Release);
+        self.holds().store(0, Ordering::Release);
+    }
+
+    /// Whether a relay has laid anything for a process of the slot.
+    pub fn was_used(&self) -> bool {
+        self.ready().load(Ordering::Acquire) != 0
     }
 
     /// Whether the ring is ready for this process of the slot.

@@ -146,6 +146,9 @@ impl FarRegion {
             RelayError::Refused(RelayOutcome::Senseless, _) => {
                 relay::unreachable(shared, self.owner, "it does not understand this process")
             }
+            RelayError::Refused(RelayOutcome::Unknown, _) => {
+                ErrorKind::MaybeDone { host: relay::host_of(shared, self.owner) }.into()
+            }
             RelayError::Refused(RelayOutcome::Done | RelayOutcome::Gone, _) => {
                 far_failure(&shared.segment, self.owner)
                     .unwrap_or(ErrorKind::Access(AccessError::Gone))

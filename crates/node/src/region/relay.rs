@@ -59,10 +59,14 @@ pub(crate) fn explain(shared: &Shared, owner: Peer, why: &str) -> Error {
 
 #[cold]
 pub(crate) fn unreachable(shared: &Shared, owner: Peer, why: &str) -> Error {
+    ErrorKind::NoRelay { host: host_of(shared, owner), why: why.to_owned() }.into()
+}
+
+/// The host of an owner, in words.
+pub(crate) fn host_of(shared: &Shared, owner: Peer) -> String {
     let segment = &shared.segment;
     let record = segment.far_record(owner.0 - segment.plan().slots());
-    let host = segment.host_in_words(record.host_number);
-    ErrorKind::NoRelay { host, why: why.to_owned() }.into()
+    segment.host_in_words(record.host_number)
 }
 
 fn record() -> WaitRecord {

@@ -6,7 +6,8 @@
 //! word; each host derives from it the state of those processes whose end has no word.
 //!
 //! A word is kept until every living host has applied it. A host that joins later gets a [`Snapshot`] of everything
-//! that was said before.
+//! that was said before, and so does a host whose daemon has started again: its copy of the words is empty. What such a daemon
+//! asks for again, because the answer to the run before may be lost, has its one word.
 
 use core::net::SocketAddr;
 use std::collections::{BTreeMap, VecDeque};
@@ -15,36 +16,14 @@ use landeck_wire::word::{HostEntry, LaterProcess, ProcessEnd, Word, WordContent}
 use landeck_wire::{HostIncarnation, HostNumber, JobId, ProcessId, SegmentId};
 use serde::{Deserialize, Serialize};
 
+use super::snapshot::{HostStanding, Snapshot};
+
 /// The number of group numbers in a block.
 const BLOCK: u32 = 4_096;
 /// The jobs that are over and still known as such, for what hosts say late about them.
 const OVER_MAX: usize = 1_024;
 /// The first group number that is not leased. Behind it are as many others, which the host has that a job began on alone.
 const NUMBERS_END: u32 = 1 << 26;
-
-/// The state of a host, as words say it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum HostStanding {
-    /// It takes part.
-    Living,
-    /// Calls that need its processes fail.
-    Lost,
-    /// Nothing of it runs any more.
-    Gone,
-}
-
-/// Everything that the words up to one number have said.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Snapshot {
-    /// The number of the last word.
-    pub number: u64,
-    /// The newest incarnation of each host.
-    pub hosts: Vec<(HostEntry, HostStanding)>,
-    /// The processes that have ended.
-    pub ended: Vec<(ProcessId, JobId, ProcessEnd)>,
-    /// The jobs that end, with code and cause.
-    pub ending: Vec<(JobId, u8, String)>,
-}
 
 /// An action for the arbiter's daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,6 +114,7 @@ pub struct Arbiter {
     jobs: BTreeMap<JobId, JobWords>,
     /// The last jobs that are over.
     over: VecDeque<JobId>,
+    came: BTreeMap<ProcessId, (JobId, Option<bool>)>,
     ended: BTreeMap<ProcessId, (JobId, ProcessEnd)>,
     /// The words that some living host has not applied, oldest first.
     kept: VecDeque<Word>,
@@ -145,9 +125,11 @@ pub struct Arbiter {
 struct Admitted {
     entry: HostEntry,
     standing: HostStanding,
-    /// The number of the word that it has joined.
-    joined: u64,
-    /// The number of the last word that the host has applied.
+    /// The run of its daemon.
+    run: u32,
+    /// The number up to which its welcome tells at least, as long as the daemon has not applied so much: it may not have got it.
+    welcome: Option<u64>,
+    /// The number of the last word that the host has applied, or that its welcome tells.
     applied: u64,
 }
 
@@ -193,6 +175,7 @@ impl Arbiter {
             segments: BTreeMap::new(),
             jobs: BTreeMap::new(),
             over: VecDeque::new(),
+            came: BTreeMap::new(),
             ended: BTreeMap::new(),
             kept: VecDeque::new(),
             last: 0,
@@ -266,6 +249,19 @@ impl Arbiter {
         }
     }
 
+    /// Records that a host whose daemon has started again has these parts and no others: the report that one was over may be
+    /// lost.
+    pub fn keep_parts(
+        &mut self,
+        host: HostNumber,
+        incarnation: HostIncarnation,
+        kept: &[SegmentId],
+    ) -> Vec<ArbiterOutput> {
+        let all: Vec<SegmentId> = self.segments.keys().copied().collect();
+        let over = all.into_iter().filter(|segment| !kept.contains(segment));
+        over.flat_map(|segment| self.remove_part(segment, host, incarnation)).collect()
+    }
+
     /// Records that a job's conductor is done with it, or that its host is gone. Once no host has a part of the job, a word
     /// says that it is over, and it is forgotten.
     pub fn job_done(&mut self, job: JobId) -> Vec<ArbiterOutput> {
@@ -294,6 +290,7 @@ impl Arbiter {
             return Vec::new();
         }
         let mut outputs = self.process_returned(host, incarnation, process);
+        self.came.remove(&process);
         self.ended.insert(process, (job, end));
         if let ProcessEnd::Died { pid, status } = end {
             let cause = format!("process {process} (pid {pid}, host {}) died", self.name(host));
@@ -319,14 +316,15 @@ impl Arbiter {
         match (job, before) {
             (Some(job), Some((_, end @ ProcessEnd::Away))) => {
                 *end = ProcessEnd::Left;
+                self.came.insert(process, (job, None));
                 self.give(WordContent::ProcessReturned { job, process })
             }
             _ => Vec::new(),
         }
     }
 
-    /// Takes the report of a host that a process of its own takes part with which the job did not begin. It counts unless
-    /// its end has a word.
+    /// Takes the report of a host that a process of its own takes part with which the job did not begin. It counts once, and
+    /// not if its end has a word.
     pub fn process_came(
         &mut self,
         host: HostNumber,
@@ -339,6 +337,10 @@ impl Arbiter {
         }
         match self.job_of(process, (host, incarnation)) {
             Some(job) if !self.ended.contains_key(&process) => {
+                let came = (job, Some(kind.is_guest()));
+                if self.came.insert(process, came) == Some(came) {
+                    return Vec::new();
+                }
                 self.give(WordContent::ProcessCame { job, process, kind })
             }
             _ => Vec::new(),
@@ -434,15 +436,39 @@ impl Arbiter {
         self.end_job(job, code, cause)
     }
 
-    /// Records that a living host has applied all words up to a number.
-    pub fn applied(&mut self, host: HostNumber, incarnation: HostIncarnation, number: u64) {
+    /// Records that this run of a living host's daemon has applied all words up to a number. What a run before has applied
+    /// counts no more.
+    pub fn applied(
+        &mut self,
+        host: HostNumber,
+        incarnation: HostIncarnation,
+        run: u32,
+        number: u64,
+    ) {
         let last = self.last;
-        let known =
-            self.hosts.get_mut(&host).filter(|known| known.entry.incarnation == incarnation);
+        let is_it = |known: &&mut Admitted| known.entry.incarnation == incarnation;
+        let known = self.hosts.get_mut(&host).filter(is_it).filter(|known| known.run <= run);
         if let Some(known) = known {
             known.applied = known.applied.max(number.min(last));
+            known.welcome.take_if(|welcome| *welcome <= number);
         }
         self.forget_applied();
+    }
+
+    /// Records that this run of a host's daemon has begun, whose copy of the words is empty: it is welcomed again as soon as
+    /// [`Arbiter::trunk_renewed`] says that it is reached.
+    pub fn restarted(&mut self, host: HostNumber, incarnation: HostIncarnation, run: u32) {
+        let last = self.last;
+        let is_it = |known: &&mut Admitted| known.entry.incarnation == incarnation;
+        if let Some(known) = self.hosts.get_mut(&host).filter(is_it).filter(|it| it.run < run) {
+            (known.run, known.welcome, known.applied) = (run, Some(last), last);
+        }
+    }
+
+    /// The living hosts whose daemons have started again, with the runs of these. A host that is welcomed has to know them.
+    pub fn later_runs(&self) -> impl Iterator<Item = (HostNumber, u32)> {
+        let living = self.hosts.iter().filter(|(_, it)| it.standing == HostStanding::Living);
+        living.map(|(host, it)| (*host, it.run)).filter(|(_, run)| *run > 0)
     }
 
     /// Sends a host everything that it has not applied: its trunk is new, or it asks for what it misses.
@@ -455,10 +481,8 @@ impl Arbiter {
         else {
             return vec![ArbiterOutput::Exclude { to: host, incarnation }];
         };
-        // A host that has not applied the word that it joined may not have got its welcome.
-        let is_new = known.applied < known.joined;
         let welcome =
-            is_new.then(|| ArbiterOutput::Welcome { to: host, snapshot: self.snapshot() });
+            known.welcome.map(|_| ArbiterOutput::Welcome { to: host, snapshot: self.snapshot() });
         let missing = self.kept.iter().filter(|word| word.number > known.applied);
         let words = missing.map(|word| ArbiterOutput::Send { to: host, word: word.clone() });
         welcome.into_iter().chain(words).collect()
@@ -511,6 +535,11 @@ impl Arbiter {
         Snapshot {
             number: self.last,
             hosts: self.hosts.values().map(|known| (known.entry.clone(), known.standing)).collect(),
+            came: self
+                .came
+                .iter()
+                .map(|(process, (job, guest))| (*process, *job, *guest))
+                .collect(),
             ended: self.ended.iter().map(|(process, (job, end))| (*process, *job, *end)).collect(),
             ending: ending.collect(),
         }
@@ -528,7 +557,8 @@ impl Arbiter {
         let to = entry.host;
         let welcome = ArbiterOutput::Welcome { to, snapshot: self.snapshot() };
         let (standing, applied) = (HostStanding::Living, self.last);
-        let known = Admitted { entry: entry.clone(), standing, joined: self.last + 1, applied };
+        let known =
+            Admitted { entry: entry.clone(), standing, run: 0, welcome: Some(applied), applied };
         self.hosts.insert(to, known);
         let mut outputs = vec![welcome];
         outputs.extend(self.give(WordContent::HostJoined(entry)));
@@ -561,6 +591,7 @@ impl Arbiter {
             return Vec::new();
         }
         self.jobs.remove(&job);
+        self.came.retain(|_, (of, _)| *of != job);
         self.ended.retain(|_, (of, _)| *of != job);
         self.over.push_back(job);
         if self.over.len() > OVER_MAX {
@@ -617,7 +648,11 @@ mod tests {
         let word = WordContent::ProcessCame { job: JOB, process, kind };
         let is_it = |output: &ArbiterOutput| matches!(output, ArbiterOutput::Send { word: it, .. } if it.content == word);
         assert!(came.iter().any(is_it), "{came:?}");
+        let again = arbiter.process_came(host, incarnation, process, kind);
+        assert!(again.is_empty(), "its daemon has started again: {again:?}");
+        assert_eq!(arbiter.snapshot().came, [(process, JOB, Some(false))]);
         arbiter.process_ended(host, incarnation, process, ProcessEnd::Left);
+        assert!(arbiter.snapshot().came.is_empty());
         assert!(arbiter.process_came(host, incarnation, process, kind).is_empty(), "it has ended");
     }
 
@@ -710,17 +745,63 @@ mod tests {
     fn words_are_kept_until_every_living_host_has_applied_them() {
         let mut arbiter = arbiter();
         let last = arbiter.last();
-        arbiter.applied(HostNumber(0), HostIncarnation(10), last);
-        arbiter.applied(HostNumber(1), HostIncarnation(11), last);
+        arbiter.applied(HostNumber(0), HostIncarnation(10), 0, last);
+        arbiter.applied(HostNumber(1), HostIncarnation(11), 0, last);
         assert_eq!(arbiter.kept(), 1, "host 2 joined with this word");
         let missing = arbiter.trunk_renewed(HostNumber(2), HostIncarnation(12));
         assert!(matches!(missing[..], [ArbiterOutput::Welcome { .. }, ArbiterOutput::Send { .. }]));
-        arbiter.applied(HostNumber(2), HostIncarnation(99), last);
+        arbiter.applied(HostNumber(2), HostIncarnation(99), 0, last);
         assert_eq!(arbiter.kept(), 1, "another incarnation");
         arbiter.host_lost(HostNumber(2), HostIncarnation(12), 1);
         assert_eq!(arbiter.kept(), 1, "the loss itself");
         let excluded = arbiter.trunk_renewed(HostNumber(2), HostIncarnation(12));
         assert!(matches!(excluded[..], [ArbiterOutput::Exclude { .. }]));
+    }
+
+    #[test]
+    fn a_host_whose_daemon_has_started_again_is_welcomed_until_it_has_the_words() {
+        let mut arbiter = arbiter();
+        let (host, incarnation) = (HostNumber(2), HostIncarnation(12));
+        let sent = |arbiter: &mut Arbiter| {
+            let outputs = arbiter.trunk_renewed(host, incarnation).into_iter();
+            outputs
+                .map(|output| match output {
+                    ArbiterOutput::Welcome { snapshot, .. } => (true, snapshot.number),
+                    ArbiterOutput::Send { word, .. } => (false, word.number),
+                    ArbiterOutput::Exclude { .. } => (false, 0),
+                })
+                .collect::<Vec<_>>()
+        };
+        arbiter.applied(host, incarnation, 0, 3);
+        died(&mut arbiter, 1, 9);
+        assert_eq!(sent(&mut arbiter), [(false, 4)]);
+        arbiter.restarted(host, incarnation, 1);
+        died(&mut arbiter, 0, 9);
+        arbiter.applied(host, incarnation, 0, 4);
+        let order = arbiter.end_job(JOB, 1, "asked".into());
+        assert_eq!(order.len(), 3, "it gets words before its welcome");
+        assert_eq!(sent(&mut arbiter), [(true, 5), (false, 5)], "the run before had applied 4");
+        arbiter.restarted(host, incarnation, 1);
+        arbiter.applied(host, incarnation, 1, 0);
+        assert!(sent(&mut arbiter)[0].0, "its heartbeats come before its welcome");
+        arbiter.applied(host, incarnation, 1, 4);
+        assert_eq!(sent(&mut arbiter), [(false, 5)]);
+        arbiter.restarted(host, incarnation, 1);
+        assert_eq!(sent(&mut arbiter), [(false, 5)], "it has been welcomed already");
+    }
+
+    #[test]
+    fn a_host_whose_daemon_has_started_again_says_which_parts_it_has() {
+        let mut arbiter = arbiter();
+        let (host, incarnation) = (HostNumber(2), HostIncarnation(12));
+        arbiter.add_part(JobId(6), SegmentId(26), host, incarnation);
+        arbiter.job_done(JOB);
+        arbiter.job_done(JobId(6));
+        arbiter.remove_part(SegmentId(1), HostNumber(1), HostIncarnation(11));
+        assert!(arbiter.keep_parts(HostNumber(1), HostIncarnation(11), &[]).is_empty());
+        assert_eq!(arbiter.keep_parts(host, incarnation, &[SegmentId(2)]).len(), 3);
+        assert_eq!(arbiter.jobs().collect::<Vec<_>>(), [JOB]);
+        assert_eq!(arbiter.keep_parts(host, incarnation, &[]).len(), 3);
     }
 
     #[test]

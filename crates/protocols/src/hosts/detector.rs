@@ -372,6 +372,25 @@ mod tests {
     }
 
     #[test]
+    fn the_next_run_of_a_daemon_goes_on_and_the_run_before_is_not_heard_again() {
+        let mut detector = detector();
+        detector.look(at(0), true, 0);
+        detector.hear(9, &beat(1), at(100));
+        looks(&mut detector, 300, 2_100);
+        assert_eq!(detector.hear((1 << 32) + 1, &beat(0), at(2_200)), []);
+        detector.hear((1 << 32) + 2, &beat(4), at(2_300));
+        assert_eq!(detector.hear(10, &beat(5), at(2_350)), [], "it comes late");
+        let echo = detector.look(at(2_400), true, 0);
+        assert!(
+            matches!(echo[..], [DetectorOutput::Send { heartbeat, .. }] if heartbeat.echo == (1 << 32) + 2)
+        );
+        assert_eq!(
+            (detector.renewed(), looks(&mut detector, 2_700, 5_400)),
+            (at(2_400), Vec::new())
+        );
+    }
+
+    #[test]
     fn a_kernel_that_answers_keeps_its_host() {
         let mut detector = detector();
         looks(&mut detector, 0, 3_000);

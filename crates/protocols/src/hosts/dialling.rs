@@ -7,15 +7,28 @@
 //! A dial that fails goes on with the next address. After the last one the other side has its turn, and when that has
 //! failed too, the pair is unreachable until a process wants the lane again.
 //!
-//! Numbers of lanes grow. The lower process takes odd ones, the higher even ones, so that two sides that both dial,
+//! Numbers of lanes grow. The last digit of a number says whether the lower or the higher process's side has dialled, so that two sides that both dial,
 //! because their host tables differ, never use one number. Then the lower side's dial wins. A lane with a number that is
 //! not above all that were accepted is refused. The daemon that accepts a lane closes the older one of the pair.
+//!
+//! A daemon that starts again knows no lane until its processes say which ones they have ([`Dialling::has`]). So the two
+//! sides may know different numbers. Each side *doubts* the lanes that it knew before: a request or a connection with a
+//! lower number says that the other side has forgotten the doubted lane, which is given up for one with a higher number.
+//! A number also names the run of the daemon that dials, since connections of the run before may still arrive.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use landeck_wire::{HostNumber, JobId, ProcessId};
-use serde::{Deserialize, Serialize};
+
+mod messages;
+
+pub use messages::{DialContent, DialMessage, DialOutput};
+
+/// The digit of a lane's number that says that the lower process's side has dialled.
+const LOW: u32 = 1;
+/// The digits that name the run of the daemon that has dialled. A connection is no older than a few runs.
+const RUN: u32 = 0b1_1110;
 
 /// The directions in which connections between this host and another one can be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,117 +41,15 @@ pub enum HostReach {
     FromThere,
 }
 
-/// A message between the two daemons of a pair, over their trunk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DialMessage {
-    /// The process on the sender's host.
-    pub from: ProcessId,
-    /// The process on the receiver's host.
-    pub to: ProcessId,
-    /// The content.
-    pub content: DialContent,
-}
-
-/// The content of a message between two daemons about a lane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum DialContent {
-    /// The sender wants a lane with a number above this one.
-    Ask {
-        /// The highest number that the sender knows. Lanes up to it are dead.
-        after: u32,
-    },
-    /// The sender has tried all addresses: it is the receiver's turn to dial.
-    Turn {
-        /// The highest number that the sender knows. Lanes up to it are dead.
-        after: u32,
-    },
-    /// The sender has accepted this lane.
-    Accepted {
-        /// The number of the lane.
-        lane: u32,
-    },
-    /// The sender holds, and has refused this lane. It will ask.
-    Later {
-        /// The number of the lane.
-        lane: u32,
-    },
-    /// Both sides have tried all addresses.
-    Unreachable,
-}
-
-/// An action for the daemon.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DialOutput {
-    /// Connect to an address of a host, and answer its challenge with the preamble of this lane.
-    Dial {
-        /// The process of this host.
-        own: ProcessId,
-        /// The process that the lane leads to.
-        far: ProcessId,
-        /// Its host.
-        host: HostNumber,
-        /// The number of the lane.
-        lane: u32,
-        /// The place of the address in the host's entry.
-        address: usize,
-    },
-    /// Stop dialling this lane, and close its socket.
-    Cancel {
-        /// The process of this host.
-        own: ProcessId,
-        /// The other process.
-        far: ProcessId,
-        /// The number of the lane.
-        lane: u32,
-    },
-    /// Hand the lane's socket to the process of this host.
-    HandOver {
-        /// The process of this host.
-        own: ProcessId,
-        /// The other process.
-        far: ProcessId,
-        /// The number of the lane.
-        lane: u32,
-    },
-    /// Tell the process of this host to close a lane that it has, unread.
-    Close {
-        /// The process of this host.
-        own: ProcessId,
-        /// The other process.
-        far: ProcessId,
-        /// The number of the lane.
-        lane: u32,
-    },
-    /// Close the connection that has arrived for this lane.
-    Refuse {
-        /// The process of this host.
-        own: ProcessId,
-        /// The other process.
-        far: ProcessId,
-        /// The number of the lane.
-        lane: u32,
-    },
-    /// Send a message over the trunk.
-    Send {
-        /// The host that it leads to.
-        to: HostNumber,
-        /// The message.
-        message: DialMessage,
-    },
-    /// Tell the process of this host that no address of either side leads to the other process.
-    Unreachable {
-        /// The process of this host.
-        own: ProcessId,
-        /// The other process.
-        far: ProcessId,
-    },
-}
-
 /// The lanes of all processes of one host.
 #[derive(Clone, Debug)]
 pub struct Dialling {
     /// The time within which a connected lane must be confirmed.
     limit: Duration,
+    /// The digits of this run of the daemon in the numbers of lanes.
+    run: u32,
+    /// The digits of the present runs of the other hosts' daemons, but the first ones.
+    runs: BTreeMap<HostNumber, u32>,
     hosts: BTreeMap<HostNumber, Route>,
     pairs: BTreeMap<(ProcessId, ProcessId), Ends>,
     ended: BTreeMap<JobId, BTreeSet<ProcessId>>,
@@ -167,6 +78,10 @@ struct Ends {
     tried: u32,
     /// The highest number of a lane that was accepted, or that the other side has given up.
     seen: u32,
+    /// The digits of this run of the daemon.
+    run: u32,
+    /// The other side may not know the lanes up to this one: its daemon has started again since, or this one has.
+    doubted: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,8 +112,16 @@ impl Dialling {
     /// Creates the lanes of a host that has none. A connected lane that is not confirmed within `limit` has failed.
     #[must_use]
     pub fn new(limit: Duration) -> Self {
-        let (hosts, pairs, ended) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Self { limit, hosts, pairs, ended, is_held: false }
+        Self::of_run(limit, 0)
+    }
+
+    /// Creates the lanes of a host whose daemon has had so many runs before, none of which this one knows.
+    #[must_use]
+    pub fn of_run(limit: Duration, run: u32) -> Self {
+        let run = digits_of(run);
+        let (runs, hosts) = (BTreeMap::new(), BTreeMap::new());
+        let (pairs, ended) = (BTreeMap::new(), BTreeMap::new());
+        Self { limit, run, runs, hosts, pairs, ended, is_held: false }
     }
 
     /// Adds a host, or says anew how it is reached and how many addresses it has.
@@ -217,6 +140,42 @@ impl Dialling {
         }
         self.keep(ends);
         outputs
+    }
+
+    /// A process of this host has a lane, or has had it, which an earlier run of this daemon has handed over. Later ones get
+    /// higher numbers. What this run knows already changes nothing.
+    pub fn has(
+        &mut self,
+        own: ProcessId,
+        far: ProcessId,
+        host: HostNumber,
+        lane: u32,
+    ) -> Vec<DialOutput> {
+        let mut outputs = Vec::new();
+        let Some(mut ends) = self.ends(own, far, host).filter(|ends| ends.seen < lane) else {
+            return outputs;
+        };
+        (ends.seen, ends.doubted) = (lane, lane);
+        match ends.phase {
+            Phase::Idle | Phase::Unreachable | Phase::Open { .. } => {
+                ends.phase = Phase::Open { lane };
+            }
+            Phase::Dialling { lane: next, .. } | Phase::Offered { lane: next, .. }
+                if next > lane => {}
+            // The process takes no lane with a lower number.
+            _ => self.begin_again(&mut ends, &mut outputs),
+        }
+        self.keep(ends);
+        outputs
+    }
+
+    /// The daemon of a host has started again, and has had so many runs before. It knows no lane but those that its processes
+    /// tell it. The host may be added later.
+    pub fn restarted(&mut self, host: HostNumber, run: u32) {
+        self.runs.insert(host, digits_of(run));
+        for ends in self.pairs.values_mut().filter(|ends| ends.host == host) {
+            ends.doubted = ends.highest();
+        }
     }
 
     /// A dial has connected, and its preamble is sent.
@@ -272,12 +231,19 @@ impl Dialling {
         let refuse = DialOutput::Refuse { own, far, lane };
         let Some(mut ends) = self.ends(own, far, host) else { return vec![refuse] };
         let mut outputs = Vec::new();
+        let is_late = lane & RUN != self.runs.get(&host).copied().unwrap_or(0);
         let is_dialling = matches!(ends.phase, Phase::Dialling { .. } | Phase::Offered { .. });
-        if self.is_held {
+        if is_late {
+            outputs.push(refuse); // an earlier run has dialled it
+        } else if self.is_held {
             ends.is_owed = true;
             outputs.extend([refuse, ends.send(DialContent::Later { lane })]);
         } else if lane <= ends.seen || (is_dialling && ends.is_low()) {
             outputs.push(refuse);
+            let is_under_way = is_dialling || ends.is_asking();
+            if ends.seen <= ends.doubted && !is_under_way {
+                self.begin_again(&mut ends, &mut outputs);
+            }
         } else {
             ends.drop_lane(&mut outputs);
             ends.open(lane, &mut outputs);
@@ -312,7 +278,7 @@ impl Dialling {
                 _ => {}
             },
             DialContent::Unreachable => {
-                if matches!(ends.phase, Phase::Asked { .. }) {
+                if ends.is_asking() {
                     ends.unreachable(&mut outputs);
                 }
             }
@@ -417,6 +383,7 @@ impl Dialling {
     /// A host is lost. Its lanes stay until they are read to their ends; nothing new is opened.
     pub fn host_lost(&mut self, host: HostNumber) -> Vec<DialOutput> {
         self.hosts.remove(&host);
+        self.runs.remove(&host);
         self.forget(|ends| ends.host == host)
     }
 
@@ -458,6 +425,8 @@ impl Dialling {
             is_owed: false,
             tried: 0,
             seen: 0,
+            run: self.run,
+            doubted: 0,
         };
         (!is_over).then(|| self.pairs.get(&(own, far)).copied().unwrap_or(new))
     }
@@ -468,10 +437,16 @@ impl Dialling {
 
     /// Takes a request for a lane above a number, or the turn to dial.
     fn asked(&self, ends: &mut Ends, after: u32, is_turn: bool, outputs: &mut Vec<DialOutput>) {
+        // One of two messages that cross names a higher number: the side that hears it dials.
+        let is_crossed = is_turn && after < ends.highest() && ends.has_asked(false);
+        if is_crossed {
+            return;
+        }
         ends.is_second |= is_turn;
-        let is_newer = ends.lane().is_some_and(|lane| lane > after);
+        let is_newer = ends.lane().is_some_and(|lane| lane > after.max(ends.doubted));
         // Both sides have asked: the lower one dials.
-        let waits = matches!(ends.phase, Phase::Asked { .. }) && !is_turn && !ends.is_low();
+        let has_turn = ends.has_asked(true) && after > ends.highest();
+        let waits = ends.is_asking() && !is_turn && !ends.is_low() && !has_turn;
         if is_newer || waits {
             return;
         }
@@ -482,6 +457,13 @@ impl Dialling {
         } else {
             self.dial(ends, 0, outputs);
         }
+    }
+
+    /// Gives up what there is of a lane, and begins to open the next one.
+    fn begin_again(&self, ends: &mut Ends, outputs: &mut Vec<DialOutput>) {
+        ends.drop_lane(outputs);
+        ends.is_owed |= self.is_held;
+        self.start(ends, outputs);
     }
 
     /// Begins to open a lane, from the side that dials.
@@ -523,6 +505,11 @@ impl Dialling {
     }
 }
 
+/// The digits of a run in the numbers of its lanes.
+const fn digits_of(run: u32) -> u32 {
+    run << 1 & RUN
+}
+
 impl Ends {
     /// The other daemon has accepted a lane.
     fn accepted(&mut self, accepted: u32, outputs: &mut Vec<DialOutput>) {
@@ -535,6 +522,15 @@ impl Ends {
 
     fn is_low(&self) -> bool {
         self.own < self.far
+    }
+
+    /// Whether the other side was asked, or has its turn.
+    const fn is_asking(&self) -> bool {
+        matches!(self.phase, Phase::Asked { .. })
+    }
+
+    fn has_asked(&self, is_turn: bool) -> bool {
+        self.phase == Phase::Asked { is_turn }
     }
 
     const fn lane(&self) -> Option<u32> {
@@ -550,10 +546,11 @@ impl Ends {
         self.tried.max(self.seen)
     }
 
-    /// The next number of this side: the lower process takes odd ones.
+    /// The next number of this side: its last digits name the side and the run.
     fn next_lane(&self) -> u32 {
-        let next = self.highest() + 1;
-        next + u32::from((next % 2 == 1) != self.is_low())
+        let digits = self.run | u32::from(self.is_low());
+        let next = self.highest() & !(RUN | LOW) | digits;
+        if next > self.highest() { next } else { next + (RUN | LOW) + 1 }
     }
 
     fn send(&self, content: DialContent) -> DialOutput {
@@ -657,17 +654,17 @@ mod tests {
         let (a, b) = (process(A), process(B));
         let (mut low, mut high) = (daemon(B, HostReach::Both), daemon(A, HostReach::Both));
         assert_eq!(dialled(&low.want(a, b, B)), [(1, 0)]);
-        assert_eq!(dialled(&low.dial_failed(a, b, 1)), [(3, 1)]);
+        assert_eq!(dialled(&low.dial_failed(a, b, 1)), [(33, 1)]);
         assert_eq!(low.dial_failed(a, b, 1), [], "an old one");
-        let turn = messages(&low.dial_failed(a, b, 3));
-        assert_eq!(turn[0].content, DialContent::Turn { after: 3 });
-        assert_eq!(dialled(&high.heard(A, turn[0])), [(4, 0)]);
-        assert_eq!(dialled(&high.dial_failed(b, a, 4)), [(6, 1)]);
-        let end = high.dial_failed(b, a, 6);
+        let turn = messages(&low.dial_failed(a, b, 33));
+        assert_eq!(turn[0].content, DialContent::Turn { after: 33 });
+        assert_eq!(dialled(&high.heard(A, turn[0])), [(64, 0)]);
+        assert_eq!(dialled(&high.dial_failed(b, a, 64)), [(96, 1)]);
+        let end = high.dial_failed(b, a, 96);
         assert_eq!(messages(&end)[0].content, DialContent::Unreachable);
         assert_eq!(end.len(), 1, "no process of its own wanted it");
         assert_eq!(low.heard(B, messages(&end)[0]), [DialOutput::Unreachable { own: a, far: b }]);
-        assert_eq!(dialled(&low.want(a, b, B)), [(5, 0)], "wanted again");
+        assert_eq!(dialled(&low.want(a, b, B)), [(65, 0)], "wanted again");
     }
 
     #[test]
@@ -676,12 +673,12 @@ mod tests {
         let mut low = daemon(B, HostReach::FromThere);
         assert_eq!(messages(&low.want(a, b, B)).len(), 1);
         let mut high = daemon(A, HostReach::FromHere);
-        assert_eq!(dialled(&high.want(b, a, A)), [(2, 0)]);
-        high.dialled(b, a, 2, Duration::ZERO);
+        assert_eq!(dialled(&high.want(b, a, A)), [(32, 0)]);
+        high.dialled(b, a, 32, Duration::ZERO);
         assert_eq!(high.next_look(), Some(Duration::from_secs(5)));
         let late = high.look(Duration::from_secs(5));
-        assert_eq!(late[0], DialOutput::Cancel { own: b, far: a, lane: 2 });
-        assert_eq!(dialled(&late), [(4, 1)]);
+        assert_eq!(late[0], DialOutput::Cancel { own: b, far: a, lane: 32 });
+        assert_eq!(dialled(&late), [(64, 1)]);
     }
 
     #[test]
@@ -690,9 +687,9 @@ mod tests {
         let (mut low, mut high) = (daemon(B, HostReach::FromHere), daemon(A, HostReach::FromHere));
         low.want(a, b, B);
         high.want(b, a, A);
-        assert_eq!(low.arrived(a, b, B, 2), [DialOutput::Refuse { own: a, far: b, lane: 2 }]);
+        assert_eq!(low.arrived(a, b, B, 32), [DialOutput::Refuse { own: a, far: b, lane: 32 }]);
         let outputs = high.arrived(b, a, A, 1);
-        assert_eq!(outputs[0], DialOutput::Cancel { own: b, far: a, lane: 2 });
+        assert_eq!(outputs[0], DialOutput::Cancel { own: b, far: a, lane: 32 });
         assert_eq!(high.open_lane(b, a), Some(1));
         low.heard(B, messages(&outputs)[0]);
         assert_eq!(
@@ -715,10 +712,10 @@ mod tests {
         );
         let asked = messages(&high.hold(false));
         assert_eq!(asked[0].content, DialContent::Ask { after: 0 });
-        assert_eq!(dialled(&low.heard(B, asked[0])), [(3, 0)]);
-        assert_eq!(low.hold(true), [DialOutput::Cancel { own: a, far: b, lane: 3 }]);
+        assert_eq!(dialled(&low.heard(B, asked[0])), [(33, 0)]);
+        assert_eq!(low.hold(true), [DialOutput::Cancel { own: a, far: b, lane: 33 }]);
         assert_eq!(low.want(a, b, B), []);
-        assert_eq!(dialled(&low.hold(false)), [(5, 0)]);
+        assert_eq!(dialled(&low.hold(false)), [(65, 0)]);
     }
 
     #[test]
@@ -734,7 +731,7 @@ mod tests {
         assert_eq!(asked[0].content, DialContent::Ask { after: 1 });
         let outputs = low.heard(B, asked[0]);
         assert_eq!(outputs[0], DialOutput::Close { own: a, far: b, lane: 1 });
-        assert_eq!(dialled(&outputs), [(3, 0)]);
+        assert_eq!(dialled(&outputs), [(33, 0)]);
         assert_eq!(low.heard(B, asked[0]), [], "a lane above is coming");
         let late = messages(&high.trunk_renewed(A));
         assert_eq!(late[0].content, DialContent::Ask { after: 1 });
@@ -749,9 +746,127 @@ mod tests {
         let turn = DialMessage { from: a, to: b, content: DialContent::Turn { after: 1 } };
         let outputs = high.heard(A, turn);
         assert_eq!(outputs[0], DialOutput::Close { own: b, far: a, lane: 1 });
-        assert_eq!(dialled(&high.dial_failed(b, a, 2)), [(4, 1)]);
-        let end = high.dial_failed(b, a, 4);
+        assert_eq!(dialled(&high.dial_failed(b, a, 32)), [(64, 1)]);
+        let end = high.dial_failed(b, a, 64);
         assert_eq!(end[1], DialOutput::Unreachable { own: b, far: a });
+    }
+
+    /// The two sides with a lane of this number, which the lower one has dialled.
+    fn connected(number: u32) -> [Dialling; 2] {
+        let (a, b) = (process(A), process(B));
+        let (mut low, mut high) = (daemon(B, HostReach::Both), daemon(A, HostReach::Both));
+        for lane in (1..=number).step_by(32) {
+            low.broken(a, b, lane.saturating_sub(32));
+            assert_eq!(dialled(&low.want(a, b, B)), [(lane, 0)]);
+            low.dialled(a, b, lane, Duration::ZERO);
+            low.heard(B, messages(&high.arrived(b, a, A, lane))[0]);
+        }
+        assert_eq!([low.open_lane(a, b), high.open_lane(b, a)], [Some(number); 2]);
+        [low, high]
+    }
+
+    #[test]
+    fn each_run_has_numbers_of_its_own() {
+        let (a, b) = (process(A), process(B));
+        for (run, lane) in [(0, 1), (1, 3), (15, 31), (16, 1)] {
+            let mut low = Dialling::of_run(Duration::from_secs(5), run);
+            low.set_host(B, HostReach::Both, 2);
+            assert_eq!(dialled(&low.want(a, b, B)), [(lane, 0)]);
+            assert_eq!(dialled(&low.dial_failed(a, b, lane)), [(lane + 32, 1)]);
+            let mut high = Dialling::new(Duration::from_secs(5));
+            high.restarted(A, run);
+            high.set_host(A, HostReach::Both, 1);
+            let late = lane ^ 2;
+            let refused = DialOutput::Refuse { own: b, far: a, lane: late };
+            assert_eq!(high.arrived(b, a, A, late), [refused], "of another run");
+            let opened = DialOutput::HandOver { own: b, far: a, lane };
+            assert_eq!(high.arrived(b, a, A, lane)[0], opened);
+        }
+    }
+
+    #[test]
+    fn a_lane_that_a_process_has_is_known_to_a_new_run() {
+        let (a, b) = (process(A), process(B));
+        let [_, mut high] = connected(65);
+        let mut low = daemon(B, HostReach::Both);
+        high.restarted(A, 0);
+        assert_eq!(low.has(a, b, B, 65), []);
+        assert_eq!(low.has(a, b, B, 33), [], "an older one");
+        assert_eq!((low.open_lane(a, b), low.lanes_besides(a, a)), (Some(65), 1));
+        low.broken(a, b, 65);
+        assert_eq!(dialled(&low.want(a, b, B)), [(97, 0)]);
+        assert_eq!(high.arrived(b, a, A, 97)[1], DialOutput::HandOver { own: b, far: a, lane: 97 });
+        low.heard(B, DialMessage { from: b, to: a, content: DialContent::Accepted { lane: 97 } });
+        low.dialled(a, b, 97, Duration::ZERO);
+        assert_eq!(low.has(a, b, B, 65), [], "it has had that one");
+        assert_eq!(low.open_lane(a, b), Some(97));
+        // Another daemon that has started again may not know the lane.
+        let mut low = daemon(B, HostReach::Both);
+        low.has(a, b, B, 65);
+        let ask = DialMessage { from: b, to: a, content: DialContent::Ask { after: 1 } };
+        let outputs = low.heard(B, ask);
+        assert_eq!(outputs[0], DialOutput::Close { own: a, far: b, lane: 65 });
+        assert_eq!(dialled(&outputs), [(97, 0)]);
+    }
+
+    #[test]
+    fn a_lane_that_a_new_run_does_not_know_is_given_up_when_another_is_asked_for() {
+        let (a, b) = (process(A), process(B));
+        let [mut low, _] = connected(65);
+        let mut high = daemon(A, HostReach::Both);
+        low.restarted(B, 0);
+        let asked = messages(&high.want(b, a, A));
+        assert_eq!(asked[0].content, DialContent::Ask { after: 0 });
+        let outputs = low.heard(B, asked[0]);
+        assert_eq!(outputs[0], DialOutput::Close { own: a, far: b, lane: 65 });
+        assert_eq!(dialled(&outputs), [(97, 0)]);
+        assert_eq!(low.heard(B, asked[0]), [], "a lane above is coming");
+    }
+
+    #[test]
+    fn a_new_run_that_dials_with_a_number_that_was_used_is_told_so() {
+        let (a, b) = (process(A), process(B));
+        let [_, mut high] = connected(65);
+        let mut low = daemon(B, HostReach::Both);
+        assert_eq!(dialled(&low.want(a, b, B)), [(1, 0)]);
+        assert_eq!(
+            high.arrived(b, a, A, 1),
+            [DialOutput::Refuse { own: b, far: a, lane: 1 }],
+            "an old one"
+        );
+        high.restarted(A, 0);
+        let outputs = high.arrived(b, a, A, 1);
+        assert_eq!(outputs[0], DialOutput::Refuse { own: b, far: a, lane: 1 });
+        assert_eq!(outputs[1], DialOutput::Close { own: b, far: a, lane: 65 });
+        let asked = messages(&outputs);
+        assert_eq!(asked[0].content, DialContent::Ask { after: 65 });
+        assert_eq!(dialled(&low.heard(B, asked[0])), [(97, 0)]);
+        assert_eq!(high.arrived(b, a, A, 33).len(), 1, "it was asked already");
+        // The new run may have given the other side its turn before it heard that.
+        let mut low = daemon(B, HostReach::Both);
+        low.want(a, b, B);
+        low.dial_failed(a, b, 1);
+        let turn = messages(&low.dial_failed(a, b, 33));
+        assert_eq!(turn[0].content, DialContent::Turn { after: 33 });
+        assert_eq!(high.heard(A, turn[0]), []);
+        assert_eq!(dialled(&low.heard(B, asked[0])), [(97, 0)]);
+        assert_eq!(high.arrived(b, a, A, 97)[0], DialOutput::HandOver { own: b, far: a, lane: 97 });
+    }
+
+    #[test]
+    fn a_new_run_that_opens_a_lane_begins_again_above_the_one_that_its_process_has() {
+        let (a, b) = (process(A), process(B));
+        let mut low = daemon(B, HostReach::Both);
+        let ask = DialMessage { from: b, to: a, content: DialContent::Ask { after: 0 } };
+        assert_eq!(dialled(&low.heard(B, ask)), [(1, 0)]);
+        let outputs = low.has(a, b, B, 65);
+        assert_eq!(outputs[0], DialOutput::Cancel { own: a, far: b, lane: 1 });
+        assert_eq!(dialled(&outputs), [(97, 0)]);
+        let mut high = daemon(A, HostReach::Both);
+        high.hold(true);
+        high.arrived(b, a, A, 1);
+        assert_eq!(high.has(b, a, A, 65), []);
+        assert_eq!(high.open_lane(b, a), Some(65));
     }
 
     #[test]
@@ -771,6 +886,6 @@ mod tests {
         let mut low = daemon(B, HostReach::Both);
         assert_eq!(low.host_lost(B), []);
         assert_eq!(low.want(a, b, B), []);
-        assert_eq!(low.arrived(a, b, B, 2), [DialOutput::Refuse { own: a, far: b, lane: 2 }]);
+        assert_eq!(low.arrived(a, b, B, 32), [DialOutput::Refuse { own: a, far: b, lane: 32 }]);
     }
 }

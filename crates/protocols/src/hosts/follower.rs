@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use landeck_wire::word::{HostEntry, ProcessEnd, Word, WordContent};
 use landeck_wire::{HostIncarnation, HostNumber, JobId, ProcessId};
 
-use super::arbiter::{HostStanding, Snapshot};
+use super::snapshot::{HostStanding, Snapshot};
 
 /// The words beyond a gap that are kept. Later ones are dropped, and sent again when the gap is closed.
 const AHEAD_MAX: usize = 1_024;
@@ -112,6 +112,7 @@ pub struct WordFollower {
     applied: u64,
     ahead: BTreeMap<u64, WordContent>,
     hosts: BTreeMap<HostNumber, HostRecord>,
+    came: BTreeMap<ProcessId, (JobId, Option<bool>)>,
     ended: BTreeMap<ProcessId, (JobId, ProcessEnd)>,
     ending: BTreeMap<JobId, (u8, String)>,
 }
@@ -127,6 +128,11 @@ impl WordFollower {
             applied: snapshot.number,
             ahead: BTreeMap::new(),
             hosts: snapshot.hosts.into_iter().map(host).collect(),
+            came: snapshot
+                .came
+                .into_iter()
+                .map(|(process, job, is_guest)| (process, (job, is_guest)))
+                .collect(),
             ended: snapshot
                 .ended
                 .into_iter()
@@ -196,6 +202,18 @@ impl WordFollower {
         self.ended.get(&process).map(|(_, end)| *end)
     }
 
+    /// The processes of a job that have come or returned and take part, each with whether it is a guest if a word says so.
+    pub fn came(&self, job: JobId) -> impl Iterator<Item = (ProcessId, Option<bool>)> {
+        let its = self.came.iter().filter(move |(_, (of, _))| *of == job);
+        its.map(|(process, (_, is_guest))| (*process, *is_guest))
+    }
+
+    /// The cause of the end of a job, if a word has ended it and it is not over.
+    #[must_use]
+    pub fn cause_of_end(&self, job: JobId) -> Option<&str> {
+        self.ending.get(&job).map(|(_, cause)| cause.as_str())
+    }
+
     /// Everything that the applied words have said.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
@@ -203,6 +221,11 @@ impl WordFollower {
         Snapshot {
             number: self.applied,
             hosts: self.hosts().map(|record| (record.entry.clone(), record.standing)).collect(),
+            came: self
+                .came
+                .iter()
+                .map(|(process, (job, guest))| (*process, *job, *guest))
+                .collect(),
             ended: self.ended.iter().map(|(process, (job, end))| (*process, *job, *end)).collect(),
             ending: ending.collect(),
         }
@@ -230,6 +253,7 @@ impl WordFollower {
                 Some(far(FarSubject::Host(host, incarnation), FarState::Gone))
             }
             WordContent::ProcessEnded { job, process, end } => {
+                self.came.remove(&process);
                 self.ended.insert(process, (job, end));
                 let state = match end {
                     ProcessEnd::Left => FarState::Left,
@@ -238,11 +262,13 @@ impl WordFollower {
                 };
                 Some(far(FarSubject::Process(process), state))
             }
-            WordContent::ProcessCame { process, kind, .. } => {
+            WordContent::ProcessCame { job, process, kind } => {
                 let is_guest = kind.is_guest();
+                self.came.insert(process, (job, Some(is_guest)));
                 Some(far(FarSubject::Process(process), FarState::Came { is_guest }))
             }
             WordContent::ProcessReturned { job, process } => {
+                self.came.insert(process, (job, None));
                 let left = (job, ProcessEnd::Left);
                 self.ended.extend(process.before().map(|before| (before, left)));
                 Some(far(FarSubject::Process(process), FarState::Back))
@@ -252,6 +278,7 @@ impl WordFollower {
                 Some(FollowerOutput::JobEnds { job, code, cause })
             }
             WordContent::JobOver { job } => {
+                self.came.retain(|_, (of, _)| *of != job);
                 self.ended.retain(|_, (of, _)| *of != job);
                 self.ending.remove(&job);
                 Some(FollowerOutput::JobOver { job })
@@ -277,6 +304,8 @@ fn far(subject: FarSubject, state: FarState) -> FollowerOutput {
 
 #[cfg(test)]
 mod tests {
+    use landeck_wire::word::LaterProcess;
+
     use super::*;
     use landeck_wire::{Incarnation, SegmentId, Slot};
 
@@ -332,6 +361,17 @@ mod tests {
             cores: 1,
         };
         let incarnation = HostIncarnation(5);
+        let process = |slot| ProcessId {
+            segment: SegmentId(1),
+            slot: Slot(slot),
+            incarnation: Incarnation(1),
+        };
+        let came = |job, slot| WordContent::ProcessCame {
+            job,
+            process: process(slot),
+            kind: LaterProcess::Guest,
+        };
+        let back = ProcessId { incarnation: Incarnation(2), ..process(2) };
         let words = [
             WordContent::HostJoined(entry(5)),
             WordContent::HostLost { host: HostNumber(1), incarnation, silent_ms: 3_100 },
@@ -340,6 +380,12 @@ mod tests {
             WordContent::HostLost { host: HostNumber(1), incarnation, silent_ms: 1 },
             WordContent::JobEnds { job: JobId(2), code: 7, cause: "asked".into() },
             WordContent::JobEnds { job: JobId(3), code: 7, cause: "asked".into() },
+            WordContent::JobOver { job: JobId(3) },
+            came(JobId(2), 1),
+            came(JobId(2), 2),
+            came(JobId(3), 3),
+            WordContent::ProcessEnded { job: JobId(2), process: process(2), end: ProcessEnd::Away },
+            WordContent::ProcessReturned { job: JobId(2), process: back },
             WordContent::JobOver { job: JobId(3) },
         ];
         let mut first = WordFollower::new(Snapshot::default());
@@ -356,12 +402,16 @@ mod tests {
         }
         assert_eq!(
             outputs,
-            [1, 1, 1, 1, 0, 1, 1, 1],
+            [1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1],
             "a word on another incarnation changes nothing"
         );
         assert!(first.is_living(HostNumber(1), HostIncarnation(6)));
         let second = WordFollower::new(first.snapshot());
         assert_eq!(second.snapshot(), first.snapshot());
         assert_eq!(first.snapshot().ending, [(JobId(2), 7, "asked".into())], "one is over");
+        assert_eq!([2, 3].map(|job| first.cause_of_end(JobId(job))), [Some("asked"), None]);
+        let came: Vec<_> = second.came(JobId(2)).collect();
+        assert_eq!(came, [(process(1), Some(true)), (back, None)]);
+        assert_eq!(second.came(JobId(3)).count(), 0);
     }
 }

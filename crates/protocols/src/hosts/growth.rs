@@ -86,8 +86,8 @@ pub struct Growth {
     ending: BTreeSet<HostNumber>,
     /// Those on which a process waits to join.
     guests_wait: BTreeSet<HostNumber>,
-    /// The processes that were started on each host that was added and have not ended.
-    processes: BTreeMap<HostNumber, u32>,
+    /// The numbers of the processes that were started on each host that was added and have not ended.
+    processes: BTreeMap<HostNumber, BTreeSet<u32>>,
     is_closed: bool,
     is_released: bool,
     outputs: VecDeque<GrowthOutput>,
@@ -123,6 +123,12 @@ impl Growth {
             is_released: false,
             outputs: VecDeque::new(),
         }
+    }
+
+    /// A job of a machine that stays, to which these hosts were added before its conductor was killed.
+    pub fn resumed(added: impl Iterator<Item = HostNumber>) -> Self {
+        let processes = added.map(|host| (host, BTreeSet::new())).collect();
+        Self { processes, ..Self::new(true) }
     }
 
     /// Takes the next order.
@@ -241,7 +247,7 @@ impl Growth {
             && awaited.is_empty()
         {
             let (host, guests) = (*host, std::mem::take(guests));
-            self.processes.insert(host.number, 0);
+            self.processes.insert(host.number, BTreeSet::new());
             self.outputs.push_back(GrowthOutput::Begin { host, guests });
             self.finish(host.number, Ok(()));
         }
@@ -256,6 +262,15 @@ impl Growth {
             self.answer(host, Err(why.to_owned()));
         }
         self.await_no_longer(host);
+    }
+
+    /// Takes note that the daemon of a host was killed, and that the next one has its place: what was sent to it may be lost.
+    pub fn restarted(&mut self, to: HostNumber) {
+        if let Step::Telling { host, awaited, .. } = &self.step
+            && awaited.contains(&to)
+        {
+            self.outputs.push_back(GrowthOutput::Tell { to, host: *host });
+        }
     }
 
     /// Takes note that the part of a host is over.
@@ -353,25 +368,25 @@ impl Growth {
 
     /// Whether the loss of a host is that of a process: one of those that the job began with, or that were started there.
     pub fn has_processes_on(&self, host: HostNumber) -> bool {
-        self.processes.get(&host).is_none_or(|processes| *processes > 0)
+        self.processes.get(&host).is_none_or(|processes| !processes.is_empty())
     }
 
     /// The processes that were started on a host that was added and have not ended.
     pub fn processes_on(&self, host: HostNumber) -> u32 {
-        self.processes.get(&host).copied().unwrap_or(0)
+        self.processes.get(&host).map_or(0, |processes| processes.len() as u32)
     }
 
-    /// Takes note of a process that is to be started on a host.
-    pub fn process_starts(&mut self, host: HostNumber) {
+    /// Takes note of a process with this number that is to be started on a host, or was started there.
+    pub fn process_starts(&mut self, host: HostNumber, number: u32) {
         if let Some(processes) = self.processes.get_mut(&host) {
-            *processes += 1;
+            processes.insert(number);
         }
     }
 
-    /// Takes note that a process on a host has ended for good, or was not started.
-    pub fn process_ended(&mut self, host: HostNumber) {
+    /// Takes note that the process with this number on a host has ended for good, or was not started.
+    pub fn process_ended(&mut self, host: HostNumber, number: u32) {
         if let Some(processes) = self.processes.get_mut(&host) {
-            *processes = processes.saturating_sub(1);
+            processes.remove(&number);
         }
     }
 }
@@ -400,6 +415,22 @@ mod tests {
         growth.answered(number, Ok(()), &BTreeSet::new());
         growth.answered(number, Ok(()), &hosts(others));
         host
+    }
+
+    #[test]
+    fn a_host_whose_daemon_was_killed_is_told_again() {
+        let mut growth = Growth::new(true);
+        let host = tell(&mut growth, ONE, 11, &[0, 3]);
+        growth.told(HostNumber(0), host.segment, Vec::new());
+        taken(&mut growth);
+        growth.restarted(HostNumber(0));
+        assert_eq!(growth.take(), None, "it has answered");
+        let to = HostNumber(3);
+        growth.restarted(to);
+        assert_eq!(taken(&mut growth), [GrowthOutput::Tell { to, host }]);
+        growth.told(to, host.segment, Vec::new());
+        growth.restarted(to);
+        assert!(!taken(&mut growth).contains(&GrowthOutput::Tell { to, host }));
     }
 
     #[test]
@@ -462,9 +493,9 @@ mod tests {
     fn the_loss_of_an_added_host_is_that_of_the_processes_that_were_started_there() {
         let mut growth = Growth::new(true);
         tell(&mut growth, ONE, 11, &[]);
-        growth.process_starts(ONE);
+        growth.process_starts(ONE, 7);
         assert!(growth.has_processes_on(ONE));
-        growth.process_ended(ONE);
+        growth.process_ended(ONE, 7);
         assert!(!growth.has_processes_on(ONE));
         assert!(growth.has_processes_on(TWO), "the job began there");
     }

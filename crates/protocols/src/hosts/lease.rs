@@ -7,6 +7,9 @@
 //! A daemon that was stopped for longer than L holds as soon as it goes on, but it does not end its part before it has
 //! looked punctually for a whole T. The arbiter has not called its host lost if the host's kernel answered, and renews
 //! the view within that time; otherwise it excludes the host.
+//!
+//! A daemon that has started again takes the lease over. Its own view is not valid before the arbiter has answered it, and
+//! the end of the lease does not move: the processes have run on, and the arbiter counts from its last answer to any run.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -14,6 +17,7 @@ use std::time::Duration;
 use landeck_wire::HostIncarnation;
 use landeck_wire::heartbeat::Heartbeat;
 
+use super::runs::numbers_before;
 use super::timing::{HostTiming, Looks};
 
 /// The reason why a host ends its part of the job.
@@ -57,6 +61,7 @@ pub struct Lease {
     heard: u64,
     /// The sending time of the newest heartbeat that the arbiter has echoed.
     renewed: Option<Duration>,
+    /// From when the lease counts without such a heartbeat.
     began: Duration,
     looks: Looks,
     end: Option<HostEnd>,
@@ -92,6 +97,21 @@ impl Lease {
         }
     }
 
+    /// The lease of this run of a daemon that has started again. The lease counts from `renewed`: the run before had
+    /// that from [`Lease::counts_from`], by the clock that both have.
+    #[must_use]
+    pub fn resumed(mut self, run: u32, renewed: Duration) -> Self {
+        self.looks = Looks::resumed(renewed, self.began);
+        (self.next_number, self.began) = (numbers_before(run) + 1, renewed);
+        self
+    }
+
+    /// The time from which the lease counts: that at which the newest heartbeat was sent that the arbiter has echoed.
+    #[must_use]
+    pub fn counts_from(&self) -> Duration {
+        self.renewed.unwrap_or(self.began)
+    }
+
     /// Takes a heartbeat of the arbiter. An old one, or one of another incarnation, changes nothing.
     pub fn hear(&mut self, number: u64, heartbeat: &Heartbeat) {
         if heartbeat.incarnation != self.arbiter || number <= self.heard {
@@ -122,7 +142,7 @@ impl Lease {
     /// number of the last word that this host has applied.
     pub fn look(&mut self, now: Duration, drained: bool, applied: u64) -> Vec<LeaseOutput> {
         self.looks.look(now, drained, self.timing);
-        let silent = now.saturating_sub(self.renewed.unwrap_or(self.began));
+        let silent = now.saturating_sub(self.counts_from());
         if self.end.is_none() && silent >= self.timing.lease() && self.looks.may_judge(self.timing)
         {
             self.end = Some(HostEnd::Expired { silent });
@@ -145,7 +165,7 @@ impl Lease {
         if self.end.is_some() {
             return (!self.is_end_told).then_some(Duration::ZERO);
         }
-        let ends = self.renewed.unwrap_or(self.began) + self.timing.lease();
+        let ends = self.counts_from() + self.timing.lease();
         Some(self.next_beat.min(ends.max(self.looks.judges_from(self.timing))))
     }
 
@@ -253,6 +273,33 @@ mod tests {
         assert_eq!(lease.look(at(2), true, 0), [LeaseOutput::End(HostEnd::Excluded)]);
         assert_eq!(lease.look(at(900), true, 0), []);
         assert_eq!(lease.next_look(), None);
+    }
+
+    /// When a lease ends without an answer, looked at punctually from this time on.
+    fn end_from(mut lease: Lease, from: u64) -> u64 {
+        let mut looks = (from..30_000).step_by(100);
+        let ends = |now: &u64| {
+            lease.look(at(*now), true, 0).iter().any(|it| matches!(it, LeaseOutput::End(_)))
+        };
+        looks.find(ends).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_daemon_that_starts_again_ends_when_the_run_before_would_have() {
+        let again = |now, run| {
+            Lease::new(HostTiming::new(at(3_000)), OWN, ARBITER, 5, at(now)).resumed(run, at(500))
+        };
+        let ends = [600, 5_000, 10_400].map(|now| end_from(again(now, 1), now));
+        assert_eq!(ends, [10_500; 3]);
+        assert_eq!(end_from(again(12_000, 1), 12_000), 12_000, "also if the run before was late");
+        let mut lease = again(2_000, 2);
+        let outputs = lease.look(at(2_000), true, 0);
+        let first = (2 << 32) + 1;
+        assert!(matches!(outputs[..], [LeaseOutput::Send { number, .. }] if number == first));
+        lease.hear(7, &echo(first - 1));
+        assert!(!lease.is_valid(at(2_001)), "an echo of the run before");
+        lease.hear(8, &echo(first));
+        assert_eq!((lease.is_valid(at(2_001)), lease.counts_from()), (true, at(2_000)));
     }
 
     #[test]

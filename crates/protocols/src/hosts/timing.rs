@@ -90,6 +90,11 @@ impl Looks {
         Self { last: now, punctual_since: now }
     }
 
+    /// Looks go on now that somebody else has begun, who was punctual since then.
+    pub(crate) const fn resumed(punctual_since: Duration, now: Duration) -> Self {
+        Self { last: now, punctual_since }
+    }
+
     /// Records a look. It is late if more than two intervals have passed since the one before.
     pub(crate) fn look(&mut self, now: Duration, drained: bool, timing: HostTiming) {
         let is_late = now.saturating_sub(self.last) > 2 * timing.interval();

@@ -52,6 +52,30 @@ fn stopped_daemons_are_not_lost() {
 }
 
 #[test]
+fn killed_daemons_that_are_there_again_in_time_are_not_lost() {
+    let (kill, reset) = (Duration::from_secs(10), Duration::from_secs(20));
+    let faults = FaultRates { kill, reset, ..FaultRates::default() };
+    let setting = |seed| HostsSetting {
+        process_ends: Duration::from_secs(3),
+        loss_permille: 0,
+        delay_max: Duration::from_millis(100),
+        kill_pause: Duration::from_millis(500),
+        ..with(seed, faults)
+    };
+    let reports = by_seed(15, |seed| hosts::run(&setting(seed)));
+    assert!(reports.iter().all(|report| report.losses == 0));
+}
+
+#[test]
+fn killed_daemons_of_hosts_that_are_cut_off_do_not_prolong_their_leases() {
+    let (kill, cut) = (Duration::from_secs(3), Duration::from_secs(60));
+    let faults = FaultRates { kill, cut, ..FaultRates::default() };
+    let setting = |seed| HostsSetting { kill_pause: Duration::from_secs(3), ..with(seed, faults) };
+    let reports = by_seed(15, |seed| hosts::run(&setting(seed)));
+    assert!(reports.iter().all(|report| report.losses > 0));
+}
+
+#[test]
 fn trunks_that_break_and_hosts_that_start_anew_lose_no_word() {
     let (reset, restart) = (Duration::from_secs(2), Duration::from_secs(100));
     let faults = FaultRates { reset, restart, ..FaultRates::default() };

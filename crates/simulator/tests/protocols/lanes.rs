@@ -10,6 +10,8 @@ fn a_pair_has_one_lane_and_gets_what_it_wants() {
     if reports.len() > 1 {
         let ends: usize = reports.iter().map(|report| report.ends).sum();
         assert!(ends > 5_000, "only {ends} ends of lanes");
+        let restarts: u32 = reports.iter().map(|report| report.restarts).sum();
+        assert!(restarts > 1_000, "only {restarts} daemons started again");
     }
 }
 

@@ -1,9 +1,13 @@
 //! The socket to the daemon of this host, which opens lanes.
+//!
+//! A daemon may end and start again. The process connects anew when it has seen the end, and tries some times more if nobody
+//! listens.
 
 use std::collections::VecDeque;
-use std::io::IoSliceMut;
+use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use landeck_wire::ControlMessage;
 use landeck_wire::handover::Handover;
@@ -13,12 +17,25 @@ use rustix::net::{self, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, Se
 /// The most descriptors that a message is received with; all but the first are closed.
 const DESCRIPTORS_MAX: usize = 4;
 
+/// How often a process connects anew before a daemon has welcomed it.
+const CONNECTIONS_MAX: u32 = 10;
+/// The time between two of these attempts. The first one is made at once.
+const CONNECTION_INTERVAL: Duration = Duration::from_millis(300);
+
+/// Connects to the daemon anew, without waiting for anything.
+pub(super) type Connect = Box<dyn FnMut() -> io::Result<OwnedFd> + Send>;
+
 /// The socket to the daemon.
 pub(super) struct DaemonSocket {
     /// `None` when the daemon has closed its end. Nothing fails by that: the lanes go on.
     socket: Option<OwnedFd>,
     /// Messages for which the socket had no room: at most a few for each far process.
     waiting: VecDeque<Handover>,
+    /// `None` if the process connects only once.
+    connect: Option<Connect>,
+    connections_left: u32,
+    /// The time of the next attempt.
+    due: Duration,
 }
 
 /// A message of the daemon.
@@ -33,7 +50,42 @@ pub(super) enum Heard {
 
 impl DaemonSocket {
     pub(super) fn new(socket: OwnedFd) -> Self {
-        Self { socket: Some(socket), waiting: VecDeque::new() }
+        Self {
+            socket: Some(socket),
+            waiting: VecDeque::new(),
+            connect: None,
+            connections_left: CONNECTIONS_MAX,
+            due: Duration::ZERO,
+        }
+    }
+
+    /// Connects so when the daemon has ended.
+    pub(super) fn connect_by(&mut self, connect: Connect) {
+        self.connect = Some(connect);
+    }
+
+    /// The daemon has welcomed this process.
+    pub(super) fn welcomed(&mut self) {
+        self.connections_left = CONNECTIONS_MAX;
+    }
+
+    pub(super) const fn is_connected(&self) -> bool {
+        self.socket.is_some()
+    }
+
+    /// Whether the daemon has ended and the process will connect anew.
+    pub(super) const fn is_missed(&self) -> bool {
+        self.socket.is_none() && self.connect.is_some() && self.connections_left > 0
+    }
+
+    /// Connects anew if that is due. Returns the socket if there is one now.
+    pub(super) fn reconnect(&mut self, now: Duration) -> Option<&OwnedFd> {
+        let is_due = self.is_missed() && now >= self.due;
+        let connect = self.connect.as_mut().filter(|_| is_due)?;
+        self.due = now + CONNECTION_INTERVAL;
+        self.connections_left -= 1;
+        self.socket = connect().ok();
+        self.socket.as_ref()
     }
 
     /// Sends a message, now or when the socket has room.

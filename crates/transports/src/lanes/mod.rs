@@ -15,6 +15,9 @@
 //! sends stay without room ([`SendError::Full`]) until there is another one, or the membership says what has happened.
 //! The lane goes on with the frames that are not received. So nothing is lost, and nothing comes twice. Relays do so too.
 //!
+//! The daemon may start again, which no lane notices. The process connects to its next run and says which lanes it has and
+//! what it waits for ([`Lanes::reconnect_by`]).
+//!
 //! | module | content |
 //! |---|---|
 //! | [`framing`] | from bytes to frames |
@@ -25,6 +28,7 @@
 //! | `lane` | one lane |
 //! | `burst` | short messages that leave in one system call |
 //! | `daemon` | the socket to the daemon |
+//! | `conversation` | what the process and the daemon tell each other |
 //! | [`silence`] | whether a connection carries what it is given |
 //! | `sight` | since when a lane does not move, for observers |
 //! | `socket` | system calls |
@@ -34,6 +38,7 @@
 //! [`STAGING_BYTES`] while a frame is incomplete or held by the sink; an idle lane needs none.
 
 mod burst;
+mod conversation;
 mod daemon;
 pub mod framing;
 mod lane;
@@ -46,6 +51,7 @@ pub mod silence;
 mod socket;
 mod unconfirmed;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -65,7 +71,7 @@ use rustix::process::{Resource, getrlimit};
 pub use framing::{DATA_BYTES_MAX, STAGING_BYTES};
 
 use burst::Bursts;
-use daemon::{DaemonSocket, Heard};
+use daemon::DaemonSocket;
 use framing::Spare;
 use lane::{Break, Lane};
 use relayed::Relayed;
@@ -102,6 +108,8 @@ fn half_of(descriptors: Option<u64>) -> u32 {
 /// The lanes of one process.
 pub struct Lanes {
     daemon: DaemonSocket,
+    /// The slot of this process, its incarnation, and the most lanes that it can have.
+    own: (u32, u32, u32),
     /// The epoll descriptor of all sockets, which a sleeper watches.
     epoll: OwnedFd,
     /// The number of the first far process as a peer.
@@ -116,6 +124,8 @@ pub struct Lanes {
     offering: Vec<u32>,
     /// The far processes whose connection was lost, and whose lanes may have to send frames again.
     broken: Vec<u32>,
+    /// The reports of missing lanes that no lane has followed, by their far processes.
+    unexplained: BTreeMap<u32, Handover>,
     /// Lanes to processes that have returned, and messages of which from before are not taken yet.
     later: Vec<OfferedLane>,
     /// The path over relays.
@@ -127,6 +137,8 @@ pub struct Lanes {
     bursts: Bursts,
     looks: u32,
     has_left: bool,
+    /// The daemon was told that the process has left its job.
+    has_told: bool,
     /// The daemon has handed over the lanes that came before this process. Some may hold all that their processes sent.
     is_welcome: bool,
     /// A connection that has carried nothing for so long is broken; by the daemon's welcome.
@@ -203,28 +215,14 @@ impl Lanes {
         Ok(lanes)
     }
 
-    /// Tells the daemon at the other end of `socket` that a process has left that has had no lanes.
-    pub fn tell_departure_of(segment: &Segment, slot: u32, socket: OwnedFd) {
-        let incarnation = segment.slot_record(slot).incarnation;
-        let mut daemon = DaemonSocket::new(socket);
-        daemon.say(Handover::Hello { slot, incarnation, lanes_max: 0 });
-        daemon.say(Handover::Left);
-    }
-
-    fn create(
-        socket: OwnedFd,
-        (slot, incarnation, lanes_max): (u32, u32, u32),
-        first_far: u32,
-        far: u32,
-    ) -> io::Result<Self> {
+    fn create(socket: OwnedFd, own: (u32, u32, u32), first_far: u32, far: u32) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &socket, EventData::new_u64(DAEMON), EventFlags::IN)?;
-        let mut daemon = DaemonSocket::new(socket);
-        daemon.say(Handover::Hello { slot, incarnation, lanes_max });
         let mut places = Vec::new();
         places.resize_with(far as usize, Place::default);
-        Ok(Self {
-            daemon,
+        let mut lanes = Self {
+            daemon: DaemonSocket::new(socket),
+            own,
             epoll,
             first_far,
             places,
@@ -232,6 +230,7 @@ impl Lanes {
             tended: Vec::new(),
             offering: Vec::new(),
             broken: Vec::new(),
+            unexplained: BTreeMap::new(),
             later: Vec::new(),
             segment: None,
             relayed: None,
@@ -240,10 +239,13 @@ impl Lanes {
             looks: 0,
             bursts: Bursts::default(),
             has_left: false,
+            has_told: false,
             is_welcome: false,
             silence: None,
             silence_due: Duration::ZERO,
-        })
+        };
+        lanes.introduce();
+        Ok(lanes)
     }
 
     /// Whether a peer has a lane that has not ended.
@@ -344,7 +346,7 @@ impl Lanes {
         let mut events = [const { MaybeUninit::<Event>::uninit() }; EVENTS_MAX];
         self.spare.traffic.looks += 1;
         if self.spare.traffic.looks.is_multiple_of(TIMED_LOOKS) {
-            self.look_at_silences();
+            self.look_at_time();
         }
         let (events, _) = match epoll::wait(&self.epoll, &mut events[..], Some(&AT_ONCE)) {
             Ok(events) => events,
@@ -466,7 +468,6 @@ impl Lanes {
 
     /// Ends the connections that have carried nothing for too long. There is another one for each, as for those that
     /// break.
-    #[cold]
     fn look_at_silences(&mut self) {
         let (now, Some(limit)) = (self.clock(), self.silence) else { return };
         if now < self.silence_due {
@@ -505,9 +506,9 @@ impl Lanes {
                     (Handover::Silent { far, lane, silence }, silence.is_hopeless)
                 }
             };
-            self.daemon.say(report);
+            place.is_wanted = !is_last;
+            self.report(far, report);
             if !is_last {
-                place.is_wanted = true;
                 self.daemon.say(Handover::Want { far });
                 self.note_broken(far);
             }
@@ -536,50 +537,6 @@ impl Lanes {
         }
     }
 
-    #[cold]
-    fn hear_daemon<S: Sink + ?Sized>(&mut self, sink: &mut S) {
-        for _ in 0..HEARD_MAX {
-            match self.daemon.hear() {
-                Some(Heard::Message(Handover::Lane { far, incarnation, lane, keys }, socket)) => {
-                    self.accept(OfferedLane { far, incarnation, number: lane, keys, socket }, sink);
-                }
-                Some(Heard::Message(Handover::Unreachable { far }, _)) => self.refused(far),
-                Some(Heard::Message(Handover::Relayed { host, keys }, socket)) => {
-                    if let Some(relayed) = &mut self.relayed {
-                        relayed.connected(host, &keys, socket, &mut self.daemon, &self.epoll);
-                    }
-                }
-                Some(Heard::Message(Handover::NoRelay { host }, _)) => {
-                    if let Some(relayed) = &mut self.relayed {
-                        relayed.refused(host, &mut self.daemon);
-                    }
-                }
-                Some(Heard::Message(Handover::Welcome { silence_ms }, _)) => {
-                    self.is_welcome = true;
-                    self.silence = Some(Duration::from_millis(silence_ms.into()));
-                }
-                Some(Heard::Message(..) | Heard::Noise) => {}
-                Some(Heard::End(socket)) => {
-                    self.is_welcome = true;
-                    let _ = epoll::delete(&self.epoll, socket.as_fd());
-                    return;
-                }
-                None => return,
-            }
-        }
-    }
-
-    /// No lane to a far process can be had. Without relays the arbiter decides what follows.
-    fn refused(&mut self, far: u32) {
-        let Some(place) = self.places.get_mut(far as usize) else { return };
-        place.is_refused = true;
-        let has_none = place.lane.as_ref().is_none_or(|lane| lane.is_over());
-        if place.is_wanted && self.wish == PathWish::Lane && has_none {
-            let (incarnation, errno) = (self.incarnation_of(far), libc::EHOSTUNREACH);
-            self.daemon.say(Handover::Broken { far, incarnation, lane: 0, errno });
-        }
-    }
-
     /// Takes over a lane, or closes it if it is none that can be used: there is a later one, or its process is no more.
     fn accept<S: Sink + ?Sized>(&mut self, offered: OfferedLane, sink: &mut S) {
         let OfferedLane { far, incarnation, number, .. } = offered;
@@ -596,7 +553,7 @@ impl Lanes {
         place.last = Some(number);
         if let Err(errno) = self.take_over(offered) {
             let errno = errno.raw_os_error();
-            return self.daemon.say(Handover::Broken { far, incarnation, lane: number, errno });
+            return self.report(far, Handover::Broken { far, incarnation, lane: number, errno });
         }
         self.tend_later(far);
         self.read(far, sink); // into the staging memory, since no header is there yet
@@ -644,6 +601,7 @@ impl Lanes {
         }
         self.open.retain(|open| *open != far);
         self.open.push(far);
+        self.unexplained.remove(&far);
         self.note_broken(far);
         Ok(())
     }
@@ -724,7 +682,7 @@ impl Channel for Lanes {
 
     fn poll_thoroughly(&mut self, sink: &mut dyn Sink) -> bool {
         let mut any = false;
-        self.look_at_silences();
+        self.look_at_time();
         for _ in 0..ROUNDS_MAX {
             let (took, events) = self.poll_once(true, sink);
             any |= took;
@@ -792,6 +750,7 @@ impl Channel for Lanes {
     }
 
     fn tell_departure(&mut self) {
+        self.has_told = true;
         self.daemon.say(Handover::Left);
     }
 
@@ -822,6 +781,7 @@ impl Channel for Lanes {
                 lane.forget(&self.epoll, &mut self.spare);
             }
             (place.last, place.is_wanted) = (None, false);
+            self.unexplained.remove(&far);
             self.open.retain(|open| *open != far);
             self.broken.retain(|broken| *broken != far);
         }

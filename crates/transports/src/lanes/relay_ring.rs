@@ -126,6 +126,17 @@ impl RelayRingReceiver {
         told && self.words.awaits_room()
     }
 
+    /// The relay has ended, so it holds nothing any more.
+    pub(super) fn end_sender(&self) {
+        self.words.set_holds(false);
+    }
+
+    /// Lets the next relay begin with an empty ring. What the one before has laid is taken.
+    pub(super) fn begin_again(&mut self) {
+        (self.ring, self.sequence) = (None, 0);
+        self.words.withdraw();
+    }
+
     /// Takes no more from the ring.
     pub(super) fn close(&mut self) {
         self.is_broken = true;

@@ -93,6 +93,27 @@ struct Link {
     owner: Option<u32>,
     /// The daemon has said that there is no first connection. It is asked for it again.
     is_refused: bool,
+    /// The report that no connection has followed.
+    unexplained: Option<MissingRelay>,
+}
+
+/// The reason why a connection to a relay is missing.
+#[derive(Clone, Copy)]
+enum MissingRelay {
+    /// It broke, by this error of the system, or none could be had.
+    Broken(i32),
+    Silent(LaneSilence),
+}
+
+impl MissingRelay {
+    /// The report of a process that needs the connection for this far one.
+    const fn report(self, far: u32, incarnation: u32) -> Handover {
+        let lane = RELAY_LANE;
+        match self {
+            Self::Broken(errno) => Handover::Broken { far, incarnation, lane, errno },
+            Self::Silent(silence) => Handover::Silent { far, lane, silence },
+        }
+    }
 }
 
 /// The incoming direction of a pair.
@@ -242,7 +263,9 @@ impl Relayed {
             None => Err(RelayEnd::System(rustix::io::Errno::MFILE)),
         };
         let opened = stream.and_then(|mut stream| {
-            stream.push(&Header::RELAY_OPEN, &[], &[])?;
+            // A relay that has started again needs to know what the one before may have done.
+            let open = Header { context: link.requests.sent(), ..Header::RELAY_OPEN };
+            stream.push(&open, &[], &[])?;
             stream.flush()?;
             Ok(stream)
         });
@@ -250,6 +273,7 @@ impl Relayed {
             Ok(stream) => {
                 self.connections += 1;
                 (link.stream, link.number) = (Some(stream), self.connections);
+                link.unexplained = None;
                 for out in self.outgoing.values_mut().filter(|out| out.host == host) {
                     // It is the newest.
                     let _ = out.pair.open(link.number);
@@ -267,13 +291,8 @@ impl Relayed {
         let link = self.links.get_mut(&host);
         let Some(link) = link.filter(|link| link.stream.is_none() && !link.is_over) else { return };
         link.is_refused = link.requests.is_new() && link.owner.is_some();
-        let (lane, errno) = (RELAY_LANE, libc::EHOSTUNREACH);
-        self.report(host, daemon, |far, incarnation| Handover::Broken {
-            far,
-            incarnation,
-            lane,
-            errno,
-        });
+        link.unexplained = Some(MissingRelay::Broken(libc::EHOSTUNREACH));
+        self.report(host, daemon);
     }
 
     /// Ends the connections that have carried nothing for the limit, by a time.
@@ -308,11 +327,44 @@ impl Relayed {
     }
 
     /// Tells the daemon that a connection is missing. Another one, or a word, explains it.
-    fn report(&self, host: u16, daemon: &mut DaemonSocket, report: impl Fn(u32, u32) -> Handover) {
-        let users = self.links.get(&host).into_iter().flat_map(Link::users);
-        for far in users.filter(|far| !self.is_gone(*far)) {
-            daemon.say(report(far, self.segment.far_record(far).process.incarnation));
+    fn report(&self, host: u16, daemon: &mut DaemonSocket) {
+        let Some(link) = self.links.get(&host) else { return };
+        let Some(missing) = link.unexplained else { return };
+        for far in link.users().filter(|far| !self.is_gone(*far)) {
+            let incarnation = self.segment.far_record(far).process.incarnation;
+            daemon.say(missing.report(far, incarnation));
         }
+    }
+
+    /// Tells a daemon which connections are missing.
+    pub(super) fn introduce(&mut self, daemon: &mut DaemonSocket) {
+        self.links.keys().for_each(|host| self.report(*host, daemon));
+        for (host, link) in &mut self.links {
+            if !link.users.is_empty() || link.owner.is_some() {
+                link.want(*host, daemon);
+            }
+        }
+    }
+
+    /// The relay of this host has started again. Takes what the one before has laid, and says how far each sender may go from
+    /// there: it sends again what that relay has held.
+    pub(super) fn restarted<S: Sink + ?Sized>(&mut self, sink: &mut S, daemon: &mut DaemonSocket) {
+        if let Some(ring) = &self.ring {
+            ring.end_sender();
+        }
+        let is_laid = |ring: &mut RelayRingReceiver| matches!(ring.peek(), Ok(Some(_)));
+        while self.ring.as_mut().is_some_and(is_laid) {
+            self.poll(sink, daemon);
+        }
+        if let Some(ring) = &mut self.ring {
+            ring.begin_again();
+        }
+        for (&far, from) in self.incoming.iter_mut().filter(|(_, from)| !from.is_broken) {
+            from.granted = from.pieces() + self.window;
+            let (incarnation, position) = (from.incarnation, from.granted);
+            daemon.say(Handover::Granted { far, incarnation, position });
+        }
+        daemon.say(Handover::RelayRestarted);
     }
 
     fn is_gone(&self, far: u32) -> bool {
@@ -494,24 +546,21 @@ impl Relayed {
         }
         // The goodbye may be lost as well.
         (link.is_open, link.has_left) = (false, false);
-        let lane = RELAY_LANE;
-        let broken =
-            |errno| move |far, incarnation| Handover::Broken { far, incarnation, lane, errno };
-        let (report, is_over): (Box<dyn Fn(u32, u32) -> Handover>, bool) = match end {
-            RelayEnd::Closed => (Box::new(broken(0)), false),
-            RelayEnd::System(errno) => (Box::new(broken(errno.raw_os_error())), false),
-            RelayEnd::Broken(_) | RelayEnd::Keys(_) => (Box::new(broken(libc::EPROTO)), true),
+        let (missing, is_over) = match end {
+            RelayEnd::Closed => (MissingRelay::Broken(0), false),
+            RelayEnd::System(errno) => (MissingRelay::Broken(errno.raw_os_error()), false),
+            RelayEnd::Broken(_) | RelayEnd::Keys(_) => (MissingRelay::Broken(libc::EPROTO), true),
             RelayEnd::Silent(silence) => {
                 let its = self.outgoing.values().filter(|out| out.host == host);
                 let has_more = link.requests.has_unanswered()
                     || its.into_iter().any(|out| !out.pair.may_change_path());
                 let is_hopeless = link.barren.count(link.began_at, has_more);
                 let silence = LaneSilence { is_hopeless, ..*silence };
-                (Box::new(move |far, _| Handover::Silent { far, lane, silence }), is_hopeless)
+                (MissingRelay::Silent(silence), is_hopeless)
             }
         };
-        link.is_over = is_over;
-        self.report(host, daemon, report);
+        (link.unexplained, link.is_over) = (Some(missing), is_over);
+        self.report(host, daemon);
         let Some(link) = self.links.get_mut(&host) else { return };
         if link.users().any(|far| !self.segment.far_record(far).state.is_gone()) {
             link.want(host, daemon);
@@ -710,6 +759,11 @@ pub(super) fn host_of(key: u64) -> Option<u16> {
 }
 
 impl Incoming {
+    /// The number of pieces that have come. Of a whole message that the sink holds, the last one is not taken.
+    fn pieces(&self) -> u64 {
+        self.taken + (self.held.len() + self.held_urgent.len()) as u64
+    }
+
     fn holds(&self) -> bool {
         !self.held.is_empty() || !self.held_urgent.is_empty()
     }
@@ -793,7 +847,7 @@ impl Incoming {
     /// Lets the sender go on when it has used up half of what it had.
     fn grant(&mut self, far: u32, window: u64, daemon: &mut DaemonSocket) {
         let position = self.taken + window;
-        if position - self.granted >= (window / 2).max(1) {
+        if position.saturating_sub(self.granted) >= (window / 2).max(1) {
             self.granted = position;
             let incarnation = self.incarnation;
             daemon.say(Handover::Granted { far, incarnation, position });

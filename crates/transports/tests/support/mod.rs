@@ -4,9 +4,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::IoSlice;
+use std::io::{ErrorKind, Result as IoResult};
 use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use landeck_transports::Lanes;
@@ -30,6 +32,30 @@ pub(crate) struct TestDaemon {
     heard: Vec<(u32, Handover)>,
 }
 
+/// The place where a channel connects when its daemon has ended.
+#[derive(Clone, Default)]
+pub(crate) struct Meeting(Arc<Mutex<Met>>);
+
+#[derive(Default)]
+struct Met {
+    /// The channel's end of the next connection.
+    next: Option<OwnedFd>,
+    attempts: u32,
+}
+
+impl Meeting {
+    fn connect(&self) -> IoResult<OwnedFd> {
+        let mut met = self.0.lock().unwrap();
+        met.attempts += 1;
+        met.next.take().ok_or_else(|| ErrorKind::ConnectionRefused.into())
+    }
+
+    /// How often the channel has tried to connect.
+    pub(crate) fn attempts(&self) -> u32 {
+        self.0.lock().unwrap().attempts
+    }
+}
+
 impl TestDaemon {
     pub(crate) fn new(count: u32, cipher: Cipher) -> Self {
         let sockets = (0..count).map(|_| None).collect();
@@ -51,11 +77,24 @@ impl TestDaemon {
 
     /// Creates a channel that its daemon has not welcomed yet.
     pub(crate) fn newcomer(&mut self, number: u32) -> Lanes {
-        let (daemon, process) =
-            net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
-                .unwrap();
+        let (daemon, process) = daemon_pair();
         self.sockets[number as usize] = Some(daemon);
         Lanes::new(process, number, 0, 0, self.sockets.len() as u32).unwrap()
+    }
+
+    /// Creates a channel that connects anew when its daemon has ended.
+    pub(crate) fn lasting(&mut self, number: u32) -> (Lanes, Meeting) {
+        let (mut channel, meeting) = (self.channel(number), Meeting::default());
+        let place = meeting.clone();
+        channel.reconnect_by(move || place.connect());
+        (channel, meeting)
+    }
+
+    /// Plays the next run of a daemon that has died: it listens to a channel, and knows nothing.
+    pub(crate) fn restart(&mut self, number: u32, meeting: &Meeting) {
+        let (daemon, process) = daemon_pair();
+        meeting.0.lock().unwrap().next = Some(process);
+        self.sockets[number as usize] = Some(daemon);
     }
 
     /// Forgets a channel, or plays a daemon that has died.
@@ -160,6 +199,12 @@ impl TestDaemon {
 /// The keys of every lane, as the end that asked for it has them.
 pub(crate) fn keys(cipher: Cipher) -> LaneKeys {
     LaneKeys { cipher, send: [1; 32], receive: [2; 32] }
+}
+
+/// Two ends of a connection of a process and its daemon.
+fn daemon_pair() -> (OwnedFd, OwnedFd) {
+    let flags = SocketFlags::CLOEXEC;
+    net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap()
 }
 
 /// Two ends of a connection on this host.

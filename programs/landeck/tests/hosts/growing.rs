@@ -198,11 +198,11 @@ fn a_host_that_a_job_has_grown_onto_is_lost_and_comes_back_without_harm() {
     job.out.wait_for("its work", |text| text.matches(" begins\n").count() == 2);
     run(&mut cluster.landeck(&["vm", "add", "--rsh", "landeck-rsh", "n3"])).assert(0, &[]);
     job.out.wait_for("the first one", |text| text.matches("works\n").count() == 1);
-    cluster.signal_pid(2, cluster.daemon(2), "KILL");
+    cluster.lose(2);
     job.out.wait_for("the second one", |text| text.matches("works\n").count() == 2);
     let go_on = |text: &str| text.matches(" goes on\n").count() == 2;
     job.out.wait_for("that the others go on", go_on);
-    cluster.signal_pid(2, cluster.daemon(2), "KILL");
+    cluster.lose(2);
     job.end().assert(137, &["Host n3 is lost", "Started process 0 is lost with it"]);
     cluster.stop_lab();
 }
@@ -277,7 +277,7 @@ fn guests_join_on_a_host_without_a_part_of_their_job() {
         guest("cold")
     );
     // Nothing of the job runs on that host now, so it goes on without it, and comes there again.
-    cluster.signal_pid(2, cluster.daemon(2), "KILL");
+    cluster.lose(2);
     wait_until("n3 is back", || {
         let status = cluster.status_on(0);
         let mut hosts = status["hosts"].as_array().unwrap().iter();

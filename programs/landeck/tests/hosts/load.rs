@@ -205,7 +205,7 @@ fn a_group_of_the_machine_outlives_all_processes_of_its_host() {
     hears("third");
     say("square still there");
     // The host of the group goes.
-    cluster.signal_pid(1, cluster.daemon(1), "KILL");
+    cluster.lose(1);
     let ended = listener.end();
     let error = "error: retrieve: the group \"town\" lives on n2 and cannot be reached: ";
     assert!(ended.assert(0, &[]).out.contains(error), "{}", ended.out);

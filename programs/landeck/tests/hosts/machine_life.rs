@@ -5,6 +5,7 @@
 //! length: 1800 is half an hour.
 
 use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt;
 
 use landeck_testing::Random;
 use rustix::net::{
@@ -278,7 +279,9 @@ impl Going {
         }
         match (ended.status.code(), self.processes) {
             (Some(0), Some(count)) => {
-                assert_eq!(ended.out.matches("end\n").count(), count, "{line}: {ended:?}");
+                let said = ended.out.matches("end\n").count();
+                let may_miss = ended.err.contains("output may be missing");
+                assert!(said == count || said < count && may_miss, "{line}: {ended:?}");
             }
             (Some(0), None) => {}
             (Some(_), Some(_)) => {
@@ -286,6 +289,8 @@ impl Going {
                 assert!(names.iter().any(|name| ended.err.contains(name)), "{line}: {ended:?}");
             }
             (Some(_), None) => assert!(ended.err.starts_with("landeck: "), "{line}: {ended:?}"),
+            // `landeck end` ends a launcher that waits for its booking.
+            (None, Some(_)) if ended.status.signal() == Some(15) => {}
             (None, _) => panic!("{line} was killed: {ended:?}"),
         }
     }
@@ -433,7 +438,8 @@ fn a_stopped_founder_ends_nothing_before_the_lease_and_all_other_hosts_then() {
     let said = "The job was ended: the founding host n1 is not reached: it did not answer for 1";
     there.end().assert(137, &[said]);
     let after = stopped.elapsed();
-    assert!(Duration::from_secs(9) < after && after < Duration::from_secs(50), "{after:?}");
+    // The lease counts from the heartbeat that was answered last, which may be one of the founder's sleep.
+    assert!(Duration::from_secs(5) < after && after < Duration::from_secs(50), "{after:?}");
     wait_until("n3 has ended its part", || cluster.named(2, "sleep").is_empty());
     let here_too = cluster.processes(0);
     let is_its = |process: &Process| process.line.starts_with("sleep 299");
@@ -625,9 +631,10 @@ fn a_machine_is_stopped_while_a_job_starts() {
     stop_in_phase(test, &["n2", "n3"], |cluster, now| {
         for host in [0, 1] {
             (0..3).for_each(|host| drop(cluster.shell(host, "rm -f /tmp/go")));
-            let job = ["run", "--name", "new", "--map-by", "node", "-n", "3", "sh", "-c"];
-            let line =
-                [&job[..], &["until [ -e /tmp/go ]; do sleep 0.05; done; echo end"]].concat();
+            // One that is stopped before the launcher has found it is missed by name.
+            let job = ["run", "--machine", "lab", "--name", "new", "--map-by", "node", "-n", "3"];
+            let script = "until [ -e /tmp/go ]; do sleep 0.05; done; echo end";
+            let line = [&job[..], &["sh", "-c", script]].concat();
             let starting = start(&mut cluster.landeck_on(host, &line));
             wait_until("the job", || !cluster.named(host, "landeck").is_empty());
             if stop(cluster, 2, now) {

@@ -15,6 +15,7 @@ mod machine_life;
 mod machines;
 mod members;
 mod networks;
+mod next_run;
 mod options;
 mod output;
 mod own_job;
@@ -215,6 +216,15 @@ impl Cluster {
         let all = self.named(host, "landeckd");
         assert_eq!(all.len(), 1, "{:?}", self.processes(host));
         all[0]
+    }
+
+    /// Kills the daemon of a host of a machine, and starts it again when the host is lost: it comes back without its processes.
+    fn lose(&self, host: usize) {
+        let name = self.hosts.name(host).to_owned();
+        self.signal(host, "landeck-keeper", "STOP");
+        self.signal_pid(host, self.daemon(host), "KILL");
+        wait_until("it is lost", || self.state_of(&name).0 != "up");
+        self.signal(host, "landeck-keeper", "CONT");
     }
 
     /// Checks that nothing but the host itself runs on a host.

@@ -202,7 +202,7 @@ fn the_own_job_survives_its_processes_and_hosts_and_ends_when_somebody_wants() {
     sees(&second, 3, 1);
     let first_job = job_of(1);
     // A host goes with all of its processes, and comes back with its daemon.
-    cluster.signal_pid(2, cluster.daemon(2), "KILL");
+    cluster.lose(2);
     sees(&one, 2, 3);
     sees(&second, 2, 1);
     drop(three.end());

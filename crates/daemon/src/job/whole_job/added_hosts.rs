@@ -66,6 +66,12 @@ impl WholeJob {
         self.grow(context);
     }
 
+    /// The daemon of a host was killed, and the next one has its place.
+    pub(super) fn restart_adding(&mut self, context: &mut Context<'_>, host: HostNumber) {
+        self.growth.restarted(host);
+        self.grow(context);
+    }
+
     /// The guardian of an added host was not started, for this reason.
     pub(super) fn miss_added(&mut self, context: &mut Context<'_>, host: HostNumber, why: String) {
         self.growth.not_started(host, &why);
@@ -81,8 +87,8 @@ impl WholeJob {
 
     /// Takes note of a process that is to be started.
     pub(super) fn note_start(&mut self, host: HostNumber, command: &PartCommand) {
-        if let PartCommand::Start { .. } = command {
-            self.growth.process_starts(host);
+        if let PartCommand::Start { rank, .. } = command {
+            self.growth.process_starts(host, *rank);
         }
     }
 
@@ -94,10 +100,15 @@ impl WholeJob {
         event: &PartEvent,
     ) {
         match event {
-            PartEvent::NotAdded { .. }
+            // One that runs is told again behind a restart of this daemon.
+            PartEvent::Happened(Happened::Started { rank, .. }) => {
+                self.growth.process_starts(host, *rank);
+            }
+            PartEvent::NotAdded { rank, .. }
             | PartEvent::Happened(
-                Happened::Ended { again: None, .. } | Happened::NotStarted { again: None, .. },
-            ) => self.growth.process_ended(host),
+                Happened::Ended { rank, again: None, .. }
+                | Happened::NotStarted { rank, again: None, .. },
+            ) => self.growth.process_ended(host, *rank),
             PartEvent::Over => self.growth.over(host),
             _ => {}
         }
@@ -140,7 +151,10 @@ impl WholeJob {
             GrowthOutput::Prepare(host) => {
                 context.send(host.number, job, self.order_to_prepare());
             }
-            GrowthOutput::Place(host) => self.spec.hosts.push(spec_of(context, host)),
+            GrowthOutput::Place(host) => {
+                self.spec.hosts.push(spec_of(context, host));
+                self.keep(context);
+            }
             GrowthOutput::Tell { to, host } => {
                 context.send(to, job, JobContent::AddHost(spec_of(context, host)));
             }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use landeck_protocols::hosts::{
-    FarChange, FarState, FarSubject, FollowerOutput, HostTiming, NumberBlock,
+    FarChange, FarState, FarSubject, FollowerOutput, HostTiming, NumberBlock, Snapshot,
+    WordFollower,
 };
 use landeck_wire::word::{ProcessEnd, Word, WordContent};
 use landeck_wire::{HostIncarnation, HostNumber, JobId, ProcessId};
@@ -46,12 +47,15 @@ pub(super) struct ArbiterLook {
 pub(super) struct HostChecks {
     /// All words, in the order of their numbers.
     pub(super) words: Vec<Word>,
+    came: BTreeSet<ProcessId>,
     ended: BTreeMap<ProcessId, ProcessEnd>,
     over: BTreeSet<HostIncarnation>,
     /// When each incarnation was called lost.
     lost: BTreeMap<HostIncarnation, Duration>,
     gone: BTreeSet<HostIncarnation>,
-    blocks: BTreeMap<(u64, u32), (HostIncarnation, u64)>,
+    blocks: BTreeMap<(u64, u32), (HostIncarnation, u32, u64)>,
+    /// The daemons that have said that they have words: host and incarnation, and their newest run.
+    welcome: BTreeMap<usize, (HostIncarnation, u32)>,
     /// The incarnations that have parts of each job, as the arbiter has heard.
     parts: BTreeSet<(JobId, HostIncarnation)>,
     /// The jobs whose conductor is done, and those that a word has called over.
@@ -106,6 +110,8 @@ impl HostChecks {
                 ensure(is_first && !is_over, name, || format!("another word on process {process}"))
             }
             WordContent::ProcessCame { process, .. } => {
+                let is_first = self.came.insert(*process);
+                ensure(is_first, "a process comes once", || format!("{process} comes again"))?;
                 ensure(!self.ended.contains_key(process), name, || format!("{process} comes late"))
             }
             WordContent::ProcessReturned { process, .. } => {
@@ -146,6 +152,61 @@ impl HostChecks {
         if !self.forgotten.contains(&job) {
             self.parts.insert((job, incarnation));
         }
+    }
+
+    /// The arbiter has heard that a host has this part alone.
+    pub(super) fn part_kept(&mut self, kept: JobId, incarnation: HostIncarnation) {
+        self.parts.retain(|(job, of)| *of != incarnation || *job == kept);
+    }
+
+    /// The arbiter has heard which words a run of a host's daemon has. `known` is the run that it knows of.
+    pub(super) fn reported(
+        &mut self,
+        (host, incarnation): (usize, HostIncarnation),
+        (run, known): (u32, u32),
+        word: u64,
+    ) {
+        if word > 0 && run == known {
+            self.welcome.insert(host, (incarnation, run));
+        }
+    }
+
+    /// The arbiter welcomes a host whose daemon is this one, as far as the arbiter knows.
+    pub(super) fn welcome_sent(
+        &self,
+        host: usize,
+        daemon: Option<(HostIncarnation, u32)>,
+    ) -> Check {
+        let has_words = daemon.is_some() && self.welcome.get(&host).copied() == daemon;
+        ensure(!has_words, "a welcome is not in vain", || {
+            format!("host {host} has said that it has words as {daemon:?}, and is welcomed again")
+        })
+    }
+
+    /// A daemon without words takes its welcome.
+    pub(super) fn welcomed(&self, host: usize, snapshot: &Snapshot) -> Check {
+        let mut follower = WordFollower::new(Snapshot::default());
+        let told = self.words.iter().take(snapshot.number as usize);
+        told.cloned().for_each(|word| drop(follower.take(word)));
+        let expected = follower.snapshot();
+        ensure(*snapshot == expected, "a welcome tells what the words have said", || {
+            format!("host {host} is welcomed with {snapshot:?}, not {expected:?}")
+        })
+    }
+
+    /// A look of a host's daemon, so long after the heartbeat was sent, by whichever run, that the arbiter has answered last.
+    pub(super) fn leased(
+        &self,
+        host: usize,
+        (since, punctual): (Duration, Duration),
+        is_over: bool,
+        timing: HostTiming,
+    ) -> Check {
+        let margin = 3 * timing.interval();
+        let is_late = punctual > timing.timeout() + margin && since > timing.lease() + margin;
+        ensure(is_over || !is_late, "the end of a lease does not move", || {
+            format!("host {host} runs {since:?} after what the arbiter has answered last")
+        })
     }
 
     /// The arbiter has heard that a part is over.
@@ -317,17 +378,15 @@ impl HostChecks {
     /// A host has got a block of group numbers.
     pub(super) fn block(
         &mut self,
-        incarnation: HostIncarnation,
-        (job, request): (u64, u64),
+        ((incarnation, run), (job, request)): ((HostIncarnation, u32), (u64, u64)),
         block: NumberBlock,
     ) -> Check {
-        let asker = *self.blocks.entry((job, block.first)).or_insert((incarnation, request));
+        let asker = (incarnation, run, request);
+        let first = *self.blocks.entry((job, block.first)).or_insert(asker);
         let is_whole = block.first.is_multiple_of(block.count) && block.first > 0;
-        ensure(
-            asker == (incarnation, request) && is_whole,
-            "a block of numbers is given once",
-            || format!("{block:?} was given to {asker:?} and to {incarnation}, request {request}"),
-        )
+        ensure(first == asker && is_whole, "a block of numbers is given once", || {
+            format!("{block:?} was given to {first:?} and to {asker:?}")
+        })
     }
 }
 

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use landeck_protocols::hosts::{
     Arbiter, ArbiterOutput, Detector, DetectorOutput, FollowerOutput, HostEnd, HostSight,
-    HostTiming, Lease, LeaseOutput, NumberBlock, NumbersError, Snapshot, WordFollower,
+    HostTiming, Lease, LeaseOutput, NumberBlock, NumbersError, Snapshot, WordFollower, run_of,
 };
 use landeck_wire::heartbeat::Heartbeat;
-use landeck_wire::word::{HostEntry, ProcessEnd, Word};
+use landeck_wire::word::{HostEntry, LaterProcess, ProcessEnd, Word};
 use landeck_wire::{HostIncarnation, HostNumber, JobId, ProcessId, SegmentId};
 
 use super::clock::HostClock;
@@ -21,12 +21,15 @@ use super::link::{Quality, TcpStream};
 use landeck_simulator::{Events, Time};
 
 mod faults;
+mod runs;
 mod trunks;
 
 /// The datagrams that a socket holds while nobody reads it.
 const SOCKET_DATAGRAMS: usize = 64;
 /// A daemon that is not admitted asks again after this time.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
+/// The incarnation of the arbiter's daemon.
+const ARBITER: HostIncarnation = HostIncarnation(1);
 /// A driver's look is late by less than this.
 const LATENESS: Duration = Duration::from_millis(2);
 
@@ -74,8 +77,9 @@ pub(crate) fn run(setting: &HostsSetting) -> Result<HostsReport, ProtocolFailure
 /// A message of a host to the arbiter.
 #[derive(Clone, Debug)]
 enum Up {
-    Hello(HostEntry, u128),
+    Hello(HostEntry, u128, u32),
     Ended(HostIncarnation, ProcessId, ProcessEnd),
+    Came(HostIncarnation, ProcessId),
     Returned(HostIncarnation, ProcessId),
     Moved(HostIncarnation, SocketAddr),
     Resend(HostIncarnation),
@@ -83,6 +87,8 @@ enum Up {
     EndJob(JobId, u8),
     PartAdded(HostIncarnation, JobId),
     PartOver(HostIncarnation, JobId),
+    /// The only part of a host whose daemon has started again.
+    PartKept(HostIncarnation, JobId),
     Bye(HostIncarnation),
 }
 
@@ -98,10 +104,10 @@ enum Down {
 /// Something in a socket.
 #[derive(Clone, Debug)]
 enum Inbound {
-    /// A heartbeat. Its seal is that of one incarnation of the host.
+    /// A heartbeat. Its seal is that of one run of one incarnation of the host.
     Beat {
         host: usize,
-        sealed_for: u64,
+        sealed_for: (u64, u32),
         number: u64,
         heartbeat: Heartbeat,
     },
@@ -159,6 +165,12 @@ enum Event {
         node: usize,
         incarnation: u64,
     },
+    /// The keeper of a killed daemon starts it again, or the lease is over before that, and it ends the processes.
+    StartAgain {
+        node: usize,
+        incarnation: u64,
+        is_in_time: bool,
+    },
     Heal,
 }
 
@@ -171,6 +183,7 @@ enum Fault {
     Pause,
     Restart,
     Reset,
+    Kill,
 }
 
 #[derive(Debug)]
@@ -178,6 +191,9 @@ struct Node {
     clock: HostClock,
     boot: u128,
     incarnation: u64,
+    /// The run of its daemon within the incarnation.
+    run: u32,
+    /// Whether its daemon is there.
     is_up: bool,
     is_frozen: bool,
     is_paused: bool,
@@ -188,14 +204,17 @@ struct Node {
     inbox: VecDeque<Inbound>,
     generation: u32,
     lease: Option<Lease>,
-    /// When the incarnation began, by the host's clock. Its lease counts from then, since it has asked later.
-    began: Duration,
+    /// From when the lease counts, by the host's clock: when the incarnation began, since it has asked later, or when a run
+    /// of its daemon has sent what the arbiter has answered last.
+    leased_from: Duration,
+    /// Since when its daemon looks, which has waited for its welcome.
+    looks_from: Duration,
     follower: Option<WordFollower>,
     /// The reports of the host on its processes.
     reports: Vec<Up>,
     /// The slots whose processes it has reported.
     slots: u32,
-    /// The processes that are away, and those that have returned.
+    /// The processes that are away, and those that have come or returned.
     away: Vec<ProcessId>,
     back: Vec<ProcessId>,
     request: u64,
@@ -228,6 +247,8 @@ struct World {
     /// The job that runs.
     job: u64,
     detectors: BTreeMap<usize, Detector>,
+    /// The runs of the hosts' daemons, as far as the arbiter has heard.
+    runs: Vec<u32>,
     incarnations: u64,
     /// Since when the arbiter looks punctually.
     punctual_since: Duration,
@@ -266,6 +287,7 @@ impl World {
                 ),
                 boot: 1_000 + host as u128,
                 incarnation: 1 + host as u64,
+                run: 0,
                 is_up: true,
                 is_frozen: false,
                 is_paused: false,
@@ -274,7 +296,8 @@ impl World {
                 inbox: VecDeque::new(),
                 generation: 0,
                 lease: None,
-                began: Duration::ZERO,
+                leased_from: Duration::ZERO,
+                looks_from: Duration::ZERO,
                 follower: None,
                 reports: Vec::new(),
                 slots: 0,
@@ -303,6 +326,7 @@ impl World {
             now: Duration::ZERO,
             log: EventLog::default(),
             trunks: (0..nodes.len()).map(|_| Trunk::default()).collect(),
+            runs: vec![0; nodes.len()],
             incarnations: nodes.len() as u64,
             nodes,
             arbiter,
@@ -345,6 +369,7 @@ impl World {
             (Fault::Pause, rates.pause),
             (Fault::Restart, rates.restart),
             (Fault::Reset, rates.reset),
+            (Fault::Kill, rates.kill),
         ];
         for (fault, mean) in faults {
             self.plan_fault(fault, mean);
@@ -386,7 +411,8 @@ impl World {
             Event::Probe { host } => self.probe(host),
             Event::Hello { node, incarnation } => {
                 let current = &self.nodes[node];
-                if current.incarnation == incarnation && current.follower.is_none() {
+                let is_new = current.is_up && current.follower.is_none();
+                if current.incarnation == incarnation && is_new {
                     self.hello(node);
                     self.plan(self.now + ASK_AGAIN, Event::Hello { node, incarnation });
                 }
@@ -399,6 +425,15 @@ impl World {
             Event::Start { node, incarnation } => {
                 if self.nodes[node].incarnation == incarnation {
                     self.start(node);
+                }
+            }
+            Event::StartAgain { node, incarnation, is_in_time } => {
+                let current = &self.nodes[node];
+                let is_it = current.incarnation == incarnation && !current.is_up && current.runs;
+                match is_in_time {
+                    _ if !is_it => {}
+                    true => self.start_again(node),
+                    false => self.end_without_daemon(node),
                 }
             }
             Event::Heal => self.heal(),
@@ -466,6 +501,9 @@ impl World {
         let applied = current.follower.as_ref().map_or(0, WordFollower::applied);
         let Some(lease) = &mut current.lease else { return };
         let outputs = lease.look(local, drained, applied);
+        self.check_lease(node, local);
+        let current = &mut self.nodes[node];
+        let Some(lease) = &mut current.lease else { return };
         let own = HostIncarnation(current.incarnation);
         if lease.is_valid(local) {
             let check = self.checks.believes(own, self.now, current.trouble, self.timing);
@@ -474,7 +512,7 @@ impl World {
         for output in outputs {
             match output {
                 LeaseOutput::Send { number, heartbeat } => {
-                    let sealed_for = self.nodes[node].incarnation;
+                    let sealed_for = (self.nodes[node].incarnation, self.nodes[node].run);
                     self.beat(
                         0,
                         self.trunks[node].is_cut_up,
@@ -484,9 +522,11 @@ impl World {
                 LeaseOutput::End(end) => {
                     self.note(format!("host {node} ends its part: {end:?}"));
                     let does_arbiter_stand = self.nodes[0].is_frozen || self.nodes[0].is_paused;
-                    if matches!(end, HostEnd::Expired { .. }) && !does_arbiter_stand {
-                        let (trouble, delay) = (self.nodes[node].trouble, self.setting.delay_max);
-                        let since = trouble.ended.max(self.punctual_since);
+                    let (trouble, delay) = (self.nodes[node].trouble, self.setting.delay_max);
+                    if let (HostEnd::Expired { .. }, false, Some(welcomed)) =
+                        (end, does_arbiter_stand, trouble.welcomed)
+                    {
+                        let since = trouble.ended.max(self.punctual_since).max(welcomed);
                         let look = ArbiterLook {
                             now: self.now,
                             renewed_ago: Duration::ZERO,
@@ -529,11 +569,14 @@ impl World {
     fn drain(&mut self, node: usize) {
         while let Some(inbound) = self.nodes[node].inbox.pop_front() {
             match inbound {
-                Inbound::Beat { host, number, heartbeat, .. } if node == 0 => {
-                    self.heard_host(host, number, &heartbeat);
+                Inbound::Beat { host, sealed_for, number, heartbeat } if node == 0 => {
+                    // The arbiter has no secret yet of a run that it has not heard of.
+                    if sealed_for.1 <= self.runs[host] {
+                        self.heard_host(host, number, &heartbeat);
+                    }
                 }
                 Inbound::Beat { sealed_for, number, heartbeat, .. } => {
-                    if self.nodes[node].incarnation == sealed_for {
+                    if (self.nodes[node].incarnation, self.nodes[node].run) == sealed_for {
                         self.heard_arbiter(node, number, &heartbeat);
                     }
                 }
@@ -573,21 +616,20 @@ impl World {
         let Some(detector) = self.detectors.get_mut(&host) else { return };
         let outputs = detector.hear(number, heartbeat, local);
         self.judge(host, outputs, false);
-        self.arbiter.applied(HostNumber(host as u16), heartbeat.incarnation, heartbeat.word);
+        let Heartbeat { incarnation, word, .. } = *heartbeat;
+        let run = run_of(number);
+        self.checks.reported((host, incarnation), (run, self.runs[host]), word);
+        self.arbiter.applied(HostNumber(host as u16), incarnation, run, word);
     }
 
     fn hear_down(&mut self, node: usize, message: Down) {
         let own = HostIncarnation(self.nodes[node].incarnation);
         match message {
             Down::Welcome(snapshot) => {
-                let current = &mut self.nodes[node];
-                if current.follower.is_none() {
-                    current.follower = Some(WordFollower::new(snapshot));
-                    let (arbiter, boot) = (HostIncarnation(1), current.boot);
-                    current.lease =
-                        Some(Lease::new(self.timing, own, arbiter, boot, current.began));
-                    current.trouble.welcomed = Some(self.now);
-                    self.plan_look(node);
+                if self.nodes[node].follower.is_none() {
+                    let check = self.checks.welcomed(node, &snapshot);
+                    self.check(check);
+                    self.welcomed(node, own, snapshot);
                 }
             }
             Down::Word(word) => self.apply(node, word),
@@ -606,7 +648,8 @@ impl World {
                 let current = &mut self.nodes[node];
                 if current.request == request {
                     current.is_request_open = false;
-                    let check = self.checks.block(own, (current.request_job, request), block);
+                    let asker = ((own, current.run), (current.request_job, request));
+                    let check = self.checks.block(asker, block);
                     self.check(check);
                 }
             }
@@ -623,7 +666,7 @@ impl World {
         let check = self.checks.applied(node, before, after, &outputs);
         self.check(check);
         if node == 0 {
-            self.arbiter.applied(HostNumber(0), own, after);
+            self.arbiter.applied(HostNumber(0), own, 0, after);
         }
         if outputs.iter().any(|output| matches!(output, FollowerOutput::Resend { .. })) {
             self.send_up(node, Up::Resend(own));
@@ -636,9 +679,12 @@ impl World {
         let host = HostNumber(from as u16);
         let local = self.local(0);
         let outputs = match message {
-            Up::Hello(entry, boot) => return self.hear_hello(from, entry, boot),
+            Up::Hello(entry, boot, run) => return self.hear_hello(from, entry, boot, run),
             Up::Ended(incarnation, process, end) => {
                 self.arbiter.process_ended(host, incarnation, process, end)
+            }
+            Up::Came(incarnation, process) => {
+                self.arbiter.process_came(host, incarnation, process, LaterProcess::Guest)
             }
             Up::Returned(incarnation, process) => {
                 self.arbiter.process_returned(host, incarnation, process)
@@ -654,6 +700,10 @@ impl World {
             Up::PartOver(incarnation, job) => {
                 self.checks.part_over(job, incarnation);
                 self.arbiter.remove_part(segment(incarnation, job), host, incarnation)
+            }
+            Up::PartKept(incarnation, job) => {
+                self.checks.part_kept(job, incarnation);
+                self.arbiter.keep_parts(host, incarnation, &[segment(incarnation, job)])
             }
             Up::Numbers(incarnation, job, request) => {
                 let block = self.arbiter.lease_numbers(job, host, incarnation, request);
@@ -676,7 +726,9 @@ impl World {
         self.carry_out(outputs);
     }
 
-    fn hear_hello(&mut self, from: usize, entry: HostEntry, boot: u128) {
+    fn hear_hello(&mut self, from: usize, entry: HostEntry, boot: u128, run: u32) {
+        self.runs[from] = run;
+        self.arbiter.restarted(HostNumber(from as u16), entry.incarnation, run);
         let local = self.local(0);
         if let Some(detector) = self.detectors.get_mut(&from) {
             let outputs = detector.rebooted(boot, local);
@@ -685,7 +737,7 @@ impl World {
         let incarnation = entry.incarnation;
         match self.arbiter.admit(entry) {
             Ok(outputs) => {
-                let own = (HostIncarnation(1), self.nodes[0].boot);
+                let own = (ARBITER, self.nodes[0].boot);
                 let host = HostNumber(from as u16);
                 self.nodes[from].trouble.admitted = self.now;
                 let detector = match self.detectors.get(&from) {
@@ -710,7 +762,7 @@ impl World {
         for output in outputs {
             match output {
                 DetectorOutput::Send { number, heartbeat } => {
-                    let sealed_for = self.detectors[&host].incarnation().0;
+                    let sealed_for = (self.detectors[&host].incarnation().0, self.runs[host]);
                     let inbound = Inbound::Beat { host, sealed_for, number, heartbeat };
                     self.beat(host, self.trunks[host].is_cut_down, inbound);
                 }
@@ -787,6 +839,11 @@ impl World {
                     self.nodes[0].follower = Some(WordFollower::new(snapshot));
                 }
                 ArbiterOutput::Welcome { to, snapshot } => {
+                    let host = usize::from(to.0);
+                    let incarnation = self.detectors.get(&host).map(Detector::incarnation);
+                    let known = incarnation.map(|incarnation| (incarnation, self.runs[host]));
+                    let check = self.checks.welcome_sent(host, known);
+                    self.check(check);
                     self.send_down(to.0.into(), Down::Welcome(snapshot));
                 }
                 ArbiterOutput::Exclude { to, incarnation } => {
@@ -803,32 +860,6 @@ impl World {
             self.checks.part_added(job, incarnation);
         }
         self.arbiter.add_part(job, segment(incarnation, job), number, incarnation);
-    }
-
-    fn hello(&mut self, node: usize) {
-        let current = &self.nodes[node];
-        let (incarnation, boot) = (current.incarnation, current.boot);
-        self.send_up(node, Up::Hello(entry(node, incarnation), boot));
-    }
-
-    /// A trunk breaks and is opened again: what was on its way is lost, and the host says everything anew.
-    fn reset(&mut self, node: usize) {
-        let trunk = &mut self.trunks[node];
-        trunk.up.reset();
-        trunk.down.reset();
-        let current = &self.nodes[node];
-        if !current.is_up || !current.runs {
-            return;
-        }
-        self.hello(node);
-        let current = &self.nodes[node];
-        let own = HostIncarnation(current.incarnation);
-        let reports = current.reports.clone();
-        let request = current.is_request_open.then_some(current.request);
-        reports.into_iter().for_each(|report| self.send_up(node, report));
-        if let Some(request) = request {
-            self.send_up(node, Up::Numbers(own, JobId(self.nodes[node].request_job), request));
-        }
     }
 
     /// After the time of rest every host takes part, has all words, and the arbiter keeps none.

@@ -19,6 +19,8 @@ pub(crate) struct FaultRates {
     pub(crate) restart: Duration,
     /// A trunk breaks, and is opened again.
     pub(crate) reset: Duration,
+    /// A daemon is killed, and started again as the next run of its incarnation.
+    pub(crate) kill: Duration,
 }
 
 /// The input of a run of several hosts.
@@ -40,6 +42,9 @@ pub(crate) struct HostsSetting {
     pub(crate) process_ends: Duration,
     /// The faults.
     pub(crate) faults: FaultRates,
+    /// The longest time until a killed daemon is there again. Up to T/2, only daemons are killed whose view is valid, so their
+    /// hosts are not lost.
+    pub(crate) kill_pause: Duration,
     /// The length of the time with faults. A time of rest follows.
     pub(crate) length: Duration,
 }
@@ -57,6 +62,7 @@ impl HostsSetting {
             delay_max: Duration::from_millis(20),
             process_ends: Duration::from_secs(600),
             faults: FaultRates::default(),
+            kill_pause: Duration::from_millis(1_500),
             length,
         }
     }
@@ -79,6 +85,7 @@ impl HostsSetting {
             pause: rate(5 * lease),
             restart: rate(8 * lease),
             reset: rate(2 * lease),
+            kill: rate(2 * lease),
         };
         Self {
             seed,
@@ -89,6 +96,7 @@ impl HostsSetting {
             delay_max: draw.pick(&[1, 10, 50].map(Duration::from_millis)),
             process_ends: draw.about(lease / 2),
             faults,
+            kill_pause: draw.pick(&[timeout / 2, timeout, lease]),
             length: 20 * lease,
         }
     }

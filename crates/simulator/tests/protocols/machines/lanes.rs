@@ -1,5 +1,5 @@
 //! A run of two daemons that open lanes between their processes, with connections that fail, trunks that break, hosts
-//! that hold, and processes that end.
+//! that hold, processes that end, and daemons that start again and know only what their processes tell them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -29,6 +29,8 @@ pub(crate) struct LanesReport {
     pub(crate) connections: usize,
     /// The ends of lanes that processes got.
     pub(crate) ends: usize,
+    /// The runs of daemons that were followed by another one.
+    pub(crate) restarts: u32,
     /// A number that depends on everything that happened.
     pub(crate) hash: u64,
 }
@@ -47,6 +49,7 @@ enum Event {
         own: ProcessId,
         far: ProcessId,
         lane: u32,
+        run: u32,
     },
     /// A connection comes to the side that is dialled.
     Arrived {
@@ -68,6 +71,12 @@ enum Event {
     Hold(usize),
     Release(usize),
     ProcessEnds,
+    Restart(usize),
+    /// A process says to a new run of its daemon what it has and wants.
+    Hello {
+        process: ProcessId,
+        run: u32,
+    },
     Learn {
         side: usize,
         process: ProcessId,
@@ -81,6 +90,8 @@ enum Event {
 enum End {
     /// The daemon has it.
     Daemon,
+    /// The daemon keeps it for a process that has not said hello.
+    Kept,
     /// A process has it.
     Process,
     Closed,
@@ -109,7 +120,17 @@ struct World {
     epoch: u32,
     last_message: [Duration; 2],
     is_held: [bool; 2],
-    wanted: BTreeSet<[ProcessId; 2]>,
+    /// How each daemon takes the other host to be reached.
+    reach: [HostReach; 2],
+    /// The runs of each daemon before this one.
+    runs: [u32; 2],
+    restarts: u32,
+    /// The processes that have not said hello to this run of their daemon.
+    unknown: BTreeSet<ProcessId>,
+    /// The side whose processes compute, and do not see that a lane has ended.
+    computes: Option<usize>,
+    /// The processes that want a lane, each with the other one.
+    wanted: BTreeSet<(ProcessId, ProcessId)>,
     ended: BTreeSet<ProcessId>,
     /// The processes that each daemon knows to have ended.
     known: [BTreeSet<ProcessId>; 2],
@@ -139,9 +160,19 @@ pub(crate) fn run(seed: u64) -> Result<LanesReport, ProtocolFailure> {
         Ok(()) => Ok(LanesReport {
             connections: world.connections.len(),
             ends: world.ends,
+            restarts: world.restarts,
             hash: world.log.hash(),
         }),
     }
+}
+
+/// A run of a daemon at its begin. It hears which run of the other one there is.
+fn daemon(side: usize, reach: HostReach, runs: [u32; 2]) -> Dialling {
+    let mut daemon = Dialling::of_run(LIMIT, runs[side]);
+    let other = HostNumber(1 - side as u16);
+    daemon.set_host(other, reach, ADDRESSES);
+    daemon.restarted(other, runs[1 - side]);
+    daemon
 }
 
 fn process(host: usize, slot: u32) -> ProcessId {
@@ -168,9 +199,11 @@ impl World {
             HostReach::FromHere => HostReach::FromThere,
             HostReach::FromThere => HostReach::FromHere,
         };
-        let mut daemons = [Dialling::new(LIMIT), Dialling::new(LIMIT)];
-        daemons[0].set_host(HostNumber(1), here, ADDRESSES);
-        daemons[1].set_host(HostNumber(0), there, ADDRESSES);
+        let reach = [here, there];
+        // One may have had more runs than the other, so its numbers are higher.
+        let runs = [0, 1].map(|_| draw.below(4) as u32);
+        let daemons = [0, 1].map(|side| daemon(side, reach[side], runs));
+        let computes = draw.permille(300).then(|| draw.below(2) as usize);
         let mut world = Self {
             seed,
             draw,
@@ -183,6 +216,11 @@ impl World {
             epoch: 0,
             last_message: [Duration::ZERO; 2],
             is_held: [false; 2],
+            reach,
+            runs,
+            restarts: 0,
+            unknown: BTreeSet::new(),
+            computes,
             wanted: BTreeSet::new(),
             ended: BTreeSet::new(),
             known: [BTreeSet::new(), BTreeSet::new()],
@@ -215,6 +253,8 @@ impl World {
             (Event::Hold(0), 15),
             (Event::Hold(1), 15),
             (Event::ProcessEnds, 25),
+            (Event::Restart(0), 8),
+            (Event::Restart(1), 8),
         ];
         for (fault, mean_s) in faults {
             if self.draw.permille(600) {
@@ -250,15 +290,19 @@ impl World {
                     return Ok(());
                 }
                 let side = side_of(own);
-                let mut pair = [own, far];
-                pair.sort_unstable();
-                self.wanted.insert(pair);
+                self.wanted.insert((own, far));
+                if self.unknown.contains(&own) {
+                    return Ok(()); // it says so when it says hello
+                }
                 let outputs = self.daemons[side].want(own, far, HostNumber(1 - side as u16));
                 self.carry_out(side, outputs)
             }
             Event::Dialled { connection } => self.dialled(connection),
-            Event::DialFailed { own, far, lane } => {
+            Event::DialFailed { own, far, lane, run } => {
                 let side = side_of(own);
+                if run != self.runs[side] {
+                    return Ok(());
+                }
                 let outputs = self.daemons[side].dial_failed(own, far, lane);
                 self.carry_out(side, outputs)
             }
@@ -275,6 +319,10 @@ impl World {
                 let outputs = self.daemons[side].look(self.now);
                 self.carry_out(side, outputs)
             }
+            Event::Hello { process, run } if run == self.runs[side_of(process)] => {
+                self.hello(process)
+            }
+            Event::Hello { .. } => Ok(()),
             Event::Learn { side, process } => {
                 self.known[side].insert(process);
                 let outputs = self.daemons[side].process_ended(JobId(1), process);
@@ -323,6 +371,10 @@ impl World {
                 self.end_process(process);
                 Ok(())
             }
+            Event::Restart(side) => {
+                self.again(event, Duration::from_secs(8));
+                self.restart(side)
+            }
             Event::Heal => {
                 self.is_reached = [[true; ADDRESSES]; 2];
                 if self.draw.permille(300) {
@@ -352,6 +404,97 @@ impl World {
             self.carry_out(side, outputs)?;
         }
         Ok(())
+    }
+
+    /// A daemon dies, and its next run knows nothing but which processes have ended. Its connections end, but for those of
+    /// processes and those that nobody has accepted.
+    fn restart(&mut self, side: usize) -> Check {
+        self.runs[side] += 1;
+        self.restarts += 1;
+        if self.draw.permille(200) {
+            let wait = self.delay();
+            self.plan(wait, Event::Restart(1 - side));
+        }
+        let run = self.runs[side];
+        for connection in 0..self.connections.len() {
+            let it = &self.connections[connection];
+            let is_its = it.dialled_by == side || it.has_arrived;
+            if is_its && matches!(it.ends[side], End::Daemon | End::Kept) {
+                self.close(connection, side);
+            }
+        }
+        self.daemons[side] = daemon(side, self.reach[side], self.runs);
+        for &process in &self.known[side] {
+            self.daemons[side].process_ended(JobId(1), process);
+        }
+        // Its lease is not valid at first.
+        self.hold(side, true)?;
+        let wait = self.delay();
+        self.plan(wait, Event::Release(side));
+        for slot in 0..PROCESSES {
+            let process = process(side, slot);
+            if !self.ended.contains(&process) {
+                self.unknown.insert(process);
+                // It may compute before it looks.
+                let longest = self.draw.pick(&[1, 200, 5_000, 20_000]);
+                let wait = self.draw.time(Duration::ZERO, Duration::from_millis(longest));
+                self.plan(wait, Event::Hello { process, run });
+            }
+        }
+        self.daemons[1 - side].restarted(HostNumber(side as u16), run);
+        self.reset_trunk()
+    }
+
+    /// A process says hello to a new run, takes the lanes that came before, says which ones it has, and what it wants.
+    fn hello(&mut self, own: ProcessId) -> Check {
+        if self.ended.contains(&own) || !self.unknown.remove(&own) {
+            return Ok(());
+        }
+        let side = side_of(own);
+        let fars = (0..PROCESSES).map(|slot| process(1 - side, slot));
+        for far in fars.filter(|far| !self.ended.contains(far)).collect::<Vec<_>>() {
+            let had = self.last_lane.get(&(own, far)).copied().unwrap_or(0);
+            if let Some(kept) = self.of_pair(side, own, far, End::Kept) {
+                self.take_kept(side, own, far, kept);
+            }
+            if had > 0 {
+                let outputs = self.daemons[side].has(own, far, HostNumber(1 - side as u16), had);
+                self.carry_out(side, outputs)?;
+            }
+            let has_one = self.of_pair(side, own, far, End::Process).is_some();
+            if had > 0 && !has_one {
+                self.daemons[side].broken(own, far, had);
+            }
+            if self.wanted.contains(&(own, far)) && !has_one {
+                self.happen(Event::Want { own, far })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A process takes a lane that its daemon has kept, in the place of the one before. It closes one that is not newer.
+    fn take_kept(&mut self, side: usize, own: ProcessId, far: ProcessId, kept: usize) {
+        let lane = self.connections[kept].lane;
+        if self.last_lane.get(&(own, far)).is_some_and(|last| lane <= *last) {
+            return self.close(kept, side);
+        }
+        if let Some(before) = self.of_pair(side, own, far, End::Process) {
+            self.close(before, side);
+        }
+        self.last_lane.insert((own, far), lane);
+        self.connections[kept].ends[side] = End::Process;
+        self.ends += 1;
+        if self.connections[kept].ends[1 - side] == End::Closed {
+            self.end_sees(kept, side);
+        }
+    }
+
+    /// The connection of a pair one end of which is in this state.
+    fn of_pair(&self, side: usize, own: ProcessId, far: ProcessId, end: End) -> Option<usize> {
+        let is_it = |it: &Connection| {
+            (it.processes[side], it.processes[1 - side], it.ends[side]) == (own, far, end)
+        };
+        self.connections.iter().rposition(is_it)
     }
 
     fn end_process(&mut self, process: ProcessId) {
@@ -411,7 +554,8 @@ impl World {
         })?;
         let wait = self.delay();
         if !self.is_reached[1 - side][address] {
-            self.plan(wait, Event::DialFailed { own, far, lane });
+            let run = self.runs[side];
+            self.plan(wait, Event::DialFailed { own, far, lane, run });
             return Ok(());
         }
         let processes = if side == 0 { [own, far] } else { [far, own] };
@@ -427,7 +571,8 @@ impl World {
         self.plan(wait, Event::Dialled { connection });
         // A connection is lost on its way now and then, and nobody says so.
         if !self.draw.permille(if self.is_healed { 0 } else { 100 }) {
-            let later = self.delay();
+            let longest = self.draw.pick(&[1, 20, 200, 2_000]);
+            let later = self.draw.time(Duration::ZERO, Duration::from_millis(longest));
             self.plan(wait + later, Event::Arrived { connection });
         }
         Ok(())
@@ -452,11 +597,10 @@ impl World {
         let outputs =
             self.daemons[side].arrived(processes[side], processes[dialled_by], host, lane);
         let is_refused = outputs.iter().any(|output| matches!(output, DialOutput::Refuse { .. }));
-        self.carry_out(side, outputs)?;
         if is_refused {
             self.close(connection, side);
         }
-        Ok(())
+        self.carry_out(side, outputs)
     }
 
     /// The connection of a lane one end of which a side has and has not in this state.
@@ -484,8 +628,24 @@ impl World {
         ensure(!self.is_held[side], "a host that holds opens no lanes", text)?;
         let is_over = self.known[side].contains(&own) || self.known[side].contains(&far);
         ensure(!is_over, "an ended process gets no lane", text)?;
+        if self.unknown.contains(&own) {
+            // The daemon keeps the newest for it.
+            if let Some(kept) = self.of_pair(side, own, far, End::Kept) {
+                self.close(kept, side);
+            }
+            if let Some(connection) = self.find(side, own, far, lane, End::Closed) {
+                self.connections[connection].ends[side] = End::Kept;
+            }
+            return Ok(());
+        }
         let last = self.last_lane.insert((own, far), lane).unwrap_or(0);
         ensure(lane > last, "numbers of lanes grow", || format!("{}, after lane {last}", text()))?;
+        // A new run of the daemon may not know of the lane that the process closes for this one.
+        if self.restarts > 0
+            && let Some(before) = self.of_pair(side, own, far, End::Process)
+        {
+            self.close(before, side);
+        }
         let pair =
             |other: &Connection| other.processes[side] == own && other.processes[1 - side] == far;
         let held =
@@ -525,9 +685,12 @@ impl World {
         let Connection { lane, processes, ends, dialled_by, .. } = self.connections[connection];
         let (own, far) = (processes[end], processes[1 - end]);
         match ends[end] {
+            End::Process if self.computes == Some(end) => Ok(()),
             End::Process => {
                 self.close(connection, end);
-                self.daemons[end].broken(own, far, lane);
+                if !self.unknown.contains(&own) {
+                    self.daemons[end].broken(own, far, lane);
+                }
                 let wait = self.draw.about(AGAIN);
                 self.plan(wait, Event::Want { own, far });
                 Ok(())
@@ -543,11 +706,12 @@ impl World {
 
     /// After the time of rest all that is wanted is there.
     fn at_rest(&self) -> Check {
-        for pair in &self.wanted {
+        let by_looking = |(own, _): &&(ProcessId, ProcessId)| self.computes != Some(side_of(*own));
+        for pair in self.wanted.iter().filter(by_looking).map(|(own, far)| [*own, *far]) {
             if pair.iter().any(|process| self.ended.contains(process)) {
                 continue;
             }
-            let mut processes = *pair;
+            let mut processes = pair;
             processes.sort_unstable_by_key(|process| side_of(*process));
             let is_there =
                 |it: &&Connection| it.processes == processes && it.ends == [End::Process; 2];

@@ -9,7 +9,7 @@ use landeck_wire::{HostIncarnation, Incarnation, JobId, ProcessId, Slot};
 use super::{ASK_AGAIN, Event, Fault, Node, Up, World, segment};
 
 impl Node {
-    /// A process of this host ends, goes away or returns.
+    /// A process of this host comes, ends, goes away or returns.
     fn next_report(&mut self, own: HostIncarnation, turn: u64) -> Up {
         if turn == 0
             && let Some(before) = self.away.pop()
@@ -31,6 +31,10 @@ impl Node {
             let segment = segment(own, JobId(self.job));
             ProcessId { segment, slot, incarnation: Incarnation(1) }
         });
+        if turn == 3 {
+            self.back.push(process);
+            return Up::Came(own, process);
+        }
         let end = match self.reports.len() % 3 {
             0 => ProcessEnd::Left,
             1 => ProcessEnd::Away,
@@ -144,8 +148,8 @@ impl World {
         current.job = self.job;
         (current.trouble.incarnation, current.trouble.welcomed) = (incarnation, None);
         (current.is_up, current.runs) = (true, true);
-        (current.lease, current.follower, current.began) = (None, None, began);
-        (current.request, current.is_request_open) = (0, false);
+        (current.lease, current.follower, current.leased_from) = (None, None, began);
+        (current.run, current.request, current.is_request_open) = (0, 0, false);
         current.reports.clear();
         current.away.clear();
         current.back.clear();
@@ -166,6 +170,7 @@ impl World {
             Fault::Pause => rates.pause,
             Fault::Restart => rates.restart,
             Fault::Reset => rates.reset,
+            Fault::Kill => rates.kill,
         };
         if self.is_healed {
             return;
@@ -194,6 +199,7 @@ impl World {
             Fault::Pause => {}
             Fault::Reset => return self.reset(node),
             Fault::Restart => return self.restart(node),
+            Fault::Kill => return self.kill(node),
         }
         self.note_stand(fault, node);
         self.note_trouble(node);
@@ -225,7 +231,7 @@ impl World {
                     self.nodes[node].trouble.paused = self.now;
                 }
             }
-            Fault::Restart | Fault::Reset => return,
+            Fault::Restart | Fault::Reset | Fault::Kill => return,
         }
         self.note(format!("end of {fault:?} of host {node}"));
         self.note_stand(fault, node);
@@ -248,7 +254,7 @@ impl World {
     }
 
     /// Keeps for the checkers since when a host and the arbiter do not reach each other.
-    fn note_trouble(&mut self, node: usize) {
+    pub(super) fn note_trouble(&mut self, node: usize) {
         let now = self.now;
         if node == 0 {
             self.punctual_since = now;

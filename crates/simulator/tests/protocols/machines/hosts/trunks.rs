@@ -1,8 +1,8 @@
 //! The trunks between the hosts and the arbiter: what is sent over them, and when it passes.
 
-use landeck_wire::HostIncarnation;
+use landeck_wire::{HostIncarnation, JobId};
 
-use super::{Down, Event, Inbound, Up, World};
+use super::{Down, Event, Inbound, Up, World, entry};
 
 impl World {
     pub(super) fn send_up(&mut self, host: usize, message: Up) {
@@ -71,6 +71,32 @@ impl World {
             let incarnation = HostIncarnation(self.nodes[host].incarnation);
             let inbound = Inbound::KernelAnswer { host, incarnation, at: self.local(0) };
             self.arrive(0, inbound);
+        }
+    }
+
+    pub(super) fn hello(&mut self, node: usize) {
+        let current = &self.nodes[node];
+        let (incarnation, boot, run) = (current.incarnation, current.boot, current.run);
+        self.send_up(node, Up::Hello(entry(node, incarnation), boot, run));
+    }
+
+    /// A trunk breaks and is opened again: what was on its way is lost, and the host says everything anew.
+    pub(super) fn reset(&mut self, node: usize) {
+        let trunk = &mut self.trunks[node];
+        trunk.up.reset();
+        trunk.down.reset();
+        let current = &self.nodes[node];
+        if !current.is_up || !current.runs {
+            return;
+        }
+        self.hello(node);
+        let current = &self.nodes[node];
+        let own = HostIncarnation(current.incarnation);
+        let reports = current.reports.clone();
+        let request = current.is_request_open.then_some(current.request);
+        reports.into_iter().for_each(|report| self.send_up(node, report));
+        if let Some(request) = request {
+            self.send_up(node, Up::Numbers(own, JobId(self.nodes[node].request_job), request));
         }
     }
 }

@@ -1,0 +1,211 @@
+//! Daemons that are killed and start again: their processes go on.
+
+use landeck::{Job, Tag};
+
+use super::machines::lab;
+use super::members::is_member;
+use super::*;
+
+#[test]
+fn a_killed_daemon_is_started_again_and_its_processes_go_on() {
+    let test = "a_killed_daemon_is_started_again_and_its_processes_go_on";
+    let Some(cluster) = lab(test, 2, &["n2"]) else { return };
+    let cores = cluster.cores();
+    let n2 = || cluster.status_on(0)["hosts"].as_array().unwrap().last().unwrap().clone();
+    let is_back =
+        |times: &str| n2()["state"] == "up" && n2()["why"].as_str().unwrap().contains(times);
+    let script = "echo ready; until [ -e /tmp/go ]; do sleep 0.05; done; echo end; exit 3";
+    let all = cluster.all_of(2);
+    let how = ["run", "-n", &all, "--on-failure", "notify", "sh", "-c", script];
+    let running = start(&mut cluster.landeck(&how));
+    running.out.wait_for("its processes", |text| text.matches("ready\n").count() == 2 * cores);
+    for times in ["again, once", "again, 2 times", "again, 3 times"] {
+        cluster.signal_pid(1, cluster.daemon(1), "KILL");
+        wait_until("the next run", || is_back(times));
+        // It has the machine's socket again, and the host takes jobs.
+        wait_until("a job on n2", || cluster.where_on(1, &["-n", "1"]) == ["n2"]);
+    }
+    cluster.shell(0, "touch /tmp/go");
+    cluster.shell(1, "touch /tmp/go");
+    let ended = running.end();
+    let ended = ended.assert(3, &["landeckd on n2 has started again. The processes there go on"]);
+    assert_eq!(ended.out.matches("end\n").count(), 2 * cores);
+    // A daemon that is killed again and again stays away, and its host is added as any other one. It is drained still.
+    run(&mut cluster.landeck(&["vm", "drain", "n2", "--reason", "new disk"])).assert(0, &[]);
+    cluster.signal_pid(1, cluster.daemon(1), "KILL");
+    wait_until("n2 is lost", || n2()["state"] != "up");
+    cluster.assert_nothing_left_on(1);
+    wait_until("n2 is gone", || n2()["state"] == "gone");
+    run(&mut cluster.landeck(&["vm", "add", "--rsh", "landeck-rsh", "n2"])).assert(0, &[]);
+    assert_eq!(
+        (n2()["state"].as_str(), n2()["why"].as_str()),
+        (Some("draining"), Some("new disk"))
+    );
+    // Without its keeper it ends in order.
+    cluster.signal(1, "landeck-keeper", "KILL");
+    wait_until("n2 has left", || n2()["state"] == "gone");
+    cluster.assert_nothing_left_on(1);
+    cluster.stop_lab();
+}
+
+/// Each process has a message for each other one, behind the file that its host gets.
+fn exchange() {
+    let job = Job::join().unwrap();
+    let world = job.world();
+    println!("ready");
+    let go = Path::new("/tmp/go");
+    wait_until("the file", || go.exists());
+    let others = || (0..world.size()).filter(|other| *other != world.rank());
+    others().for_each(|to| world.send(&[world.rank() as u64], to, Tag(1)).unwrap());
+    for from in others() {
+        let mut came = [0u64];
+        world.receive_into(&mut came, from, Tag(1)).unwrap();
+        assert_eq!(came, [from as u64]);
+    }
+    println!("has all");
+    job.leave().unwrap();
+}
+
+#[test]
+fn hosts_whose_daemons_have_started_again_reach_each_other() {
+    const TEST: &str = "next_run::hosts_whose_daemons_have_started_again_reach_each_other";
+    if is_member() {
+        return exchange();
+    }
+    let test = "hosts_whose_daemons_have_started_again_reach_each_other";
+    let Some(cluster) = lab(test, 3, &["n2"]) else { return };
+    let program = std::env::current_exe().unwrap();
+    let program = [program.to_str().unwrap(), TEST, "--exact", "--nocapture", "--test-threads=1"];
+    let begin = || {
+        let words = ["run", "--map-by", "node", "-n", "3", "--on-failure", "notify"];
+        let running = start(&mut cluster.landeck(&[&words[..], &program].concat()));
+        running.out.wait_for("its processes", |text| text.matches("ready\n").count() == 3);
+        running
+    };
+    let kill = |host: usize, times: &str| {
+        cluster.signal_pid(host, cluster.daemon(host), "KILL");
+        wait_until("the next run", || {
+            let it = cluster.status_on(0)["hosts"][host].clone();
+            it["state"] == "up" && it["why"].as_str().unwrap().contains(times)
+        });
+    };
+    let ends = |running: Running| {
+        (0..3).for_each(|host| drop(cluster.shell(host, "touch /tmp/go")));
+        let ended = running.end();
+        assert_eq!(ended.assert(0, &[]).out.matches("has all\n").count(), 3);
+        (0..3).for_each(|host| drop(cluster.shell(host, "rm /tmp/go")));
+    };
+    kill(1, "again, once");
+    // A host that comes learns which run of n2 it deals with.
+    run(&mut cluster.landeck(&["vm", "add", "--rsh", "landeck-rsh", "n3"])).assert(0, &[]);
+    ends(begin());
+    // So does a daemon that starts again, and processes that were there before.
+    let before = begin();
+    kill(2, "again, once");
+    ends(before);
+    ends(begin());
+    let before = begin();
+    kill(1, "again, 2 times");
+    kill(2, "again, 2 times");
+    ends(before);
+    cluster.stop_lab();
+}
+
+impl Cluster {
+    /// Kills the daemon of the second host, and lets the next one begin when something is done.
+    fn without_daemon(&self, act: impl FnOnce()) {
+        self.signal(1, "landeck-keeper", "STOP");
+        self.signal_pid(1, self.daemon(1), "KILL");
+        act();
+        self.signal(1, "landeck-keeper", "CONT");
+    }
+}
+
+/// A machine of two hosts that wait long for each other.
+fn patient_lab(test: &str) -> Option<Cluster> {
+    let cluster = Cluster::wished(test, &Wish::hosts(2))?;
+    let start = ["vm", "start", "--name", "lab", "--rsh", "landeck-rsh", "--host-timeout", "20"];
+    run(&mut cluster.landeck(&[&start[..], &["n2"]].concat())).assert(0, &[]);
+    Some(cluster)
+}
+
+#[test]
+fn a_job_outlives_the_daemon_that_conducts_it() {
+    let Some(cluster) = lab("a_job_outlives_the_daemon_that_conducts_it", 2, &["n2"]) else {
+        return;
+    };
+    let wait = "echo ready; until [ -e /tmp/go ]; do sleep 0.05; done; echo end; exit 3";
+    let fail = "echo ready; until [ -e /tmp/fail ]; do sleep 0.05; done; exit 9";
+    let begin = |name: &str, on_failure: &str, script: &str| {
+        let way = ["run", "--name", name, "--on-failure", on_failure, "--map-by", "node"];
+        let how = [&way[..], &["-n", "4", "sh", "-c", script]].concat();
+        let running = start(&mut cluster.landeck_on(1, &how));
+        running.out.wait_for("its processes", |text| text.matches("ready\n").count() == 4);
+        running
+    };
+    let ends = begin("ends", "notify", wait);
+    let fails = begin("fails", "abort", fail);
+    let ended = begin("ended", "abort", "echo ready; sleep 299");
+    for times in ["again, once", "again, 2 times", "again, 3 times"] {
+        cluster.signal_pid(1, cluster.daemon(1), "KILL");
+        wait_until("the next run", || {
+            let n2 = cluster.status_on(0)["hosts"][1].clone();
+            n2["state"] == "up" && n2["why"].as_str().unwrap().contains(times)
+        });
+        wait_until("a job on n2", || cluster.where_on(1, &["-n", "1"]) == ["n2"]);
+    }
+    let mut all = cluster.jobs_on(0);
+    all.sort();
+    assert_eq!(all, ["ended", "ends", "fails"]);
+    let log = run(&mut cluster.landeck_on(1, &["vm", "log"]));
+    log.assert(0, &[]);
+    assert!(
+        log.out.contains("as run 3: the run before was killed by signal 9 (SIGKILL)"),
+        "{log:?}"
+    );
+    let said = "landeckd on this host has started again. The job goes on";
+    // A failure on the other host ends its job, an order ends another one, and the last one ends by itself.
+    cluster.shell(0, "touch /tmp/fail");
+    fails.end().assert(9, &[said, "host n1) ended with exit code 9"]);
+    run(&mut cluster.landeck(&["end", "ended"])).assert(0, &[]);
+    ended.end().assert(143, &[said, "`landeck end` on host n1"]);
+    (0..2).for_each(|host| drop(cluster.shell(host, "touch /tmp/go")));
+    let ends = ends.end();
+    assert_eq!(ends.assert(3, &[said]).out.matches("end\n").count(), 4, "{ends:?}");
+    cluster.stop_lab();
+}
+
+#[test]
+fn a_job_that_ends_while_its_conductor_is_killed_says_how() {
+    let Some(cluster) = patient_lab("a_job_that_ends_while_its_conductor_is_killed_says_how")
+    else {
+        return;
+    };
+    let script = "echo ready; until [ -e /tmp/go ]; do sleep 0.05; done; exit 3";
+    let how = ["run", "--map-by", "node", "-n", "4", "--on-failure", "notify", "sh", "-c", script];
+    let running = start(&mut cluster.landeck_on(1, &how));
+    running.out.wait_for("its processes", |text| text.matches("ready\n").count() == 4);
+    cluster.without_daemon(|| {
+        (0..2).for_each(|host| drop(cluster.shell(host, "touch /tmp/go")));
+        wait_until("all have ended", || (0..2).all(|host| cluster.named(host, "sh").is_empty()));
+    });
+    running.end().assert(3, &["has started again. The job goes on"]);
+    wait_until("the job is over", || cluster.jobs_on(0).is_empty());
+    cluster.stop_lab();
+}
+
+#[test]
+fn a_job_ends_that_has_lost_its_launcher_and_its_conductor() {
+    let Some(cluster) = patient_lab("a_job_ends_that_has_lost_its_launcher_and_its_conductor")
+    else {
+        return;
+    };
+    let how = ["run", "--map-by", "node", "-n", "4", "sh", "-c", "echo ready; exec sleep 299"];
+    let running = start(&mut cluster.landeck_on(1, &how));
+    running.out.wait_for("its processes", |text| text.matches("ready\n").count() == 4);
+    cluster.without_daemon(|| cluster.signal(1, "landeck", "KILL"));
+    drop(running);
+    wait_until("the job is over", || cluster.jobs_on(0).is_empty());
+    wait_until("its processes too", || (0..2).all(|host| cluster.named(host, "sleep").is_empty()));
+    cluster.stop_lab();
+}
