@@ -42,7 +42,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const LEFTOVERS_GONE: Duration = Duration::from_secs(60);
 const HERE: HostNumber = HostNumber(1);
 
-const SCENARIOS: [(&str, fn()); 14] = [
+const SCENARIOS: [(&str, fn()); 15] = [
     ("two_ranks_run_to_their_end", two_ranks_run_to_their_end),
     ("a_process_knows_its_place", a_process_knows_its_place),
     ("a_failure_ends_the_others_here", a_failure_ends_the_others_here),
@@ -57,6 +57,7 @@ const SCENARIOS: [(&str, fn()); 14] = [
     ("one_server_has_many_jobs", one_server_has_many_jobs),
     ("another_driver_goes_on", another_driver_goes_on),
     ("another_driver_hears_the_end", another_driver_hears_the_end),
+    ("only_the_last_question_is_answered", only_the_last_question_is_answered),
 ];
 
 fn main() -> ExitCode {
@@ -566,6 +567,30 @@ fn another_driver_hears_the_end() {
     assert_eq!(driver.end(0), Some(Some(ProcessFailure::Code(5))));
     let all_ended = PartEvent::Happened(Happened::AllEnded);
     assert!(driver.events.contains(&all_ended), "{:?}", driver.events);
+}
+
+/// The answer to the first question may miss events that come before the second one.
+fn only_the_last_question_is_answered() {
+    let server = server::fork().unwrap();
+    let mut driver = Driver::start(&server, spec(OnFailure::Notify, &["read -r word; exit 5"]));
+    driver.until_started(1);
+    driver.events.clear();
+    driver.part.tell_again(1);
+    driver.part.tell_again(2);
+    let is_answer = |event: &&PartEvent| matches!(event, PartEvent::Stands { .. });
+    driver.until(|events| events.iter().any(|event| is_answer(&event)));
+    driver.part.command(PartCommand::InputEnd);
+    driver.until_over();
+    let answers: Vec<&PartEvent> = driver.events.iter().filter(is_answer).collect();
+    assert_eq!(answers, [&PartEvent::Stands { asked: 2 }]);
+    assert_eq!(started(&driver.events).len(), 1, "{:?}", driver.events);
+    assert_eq!(driver.end(0), Some(Some(ProcessFailure::Code(5))));
+    // A part that is over tells its end again, too.
+    driver.events.clear();
+    driver.part.tell_again(3);
+    driver.until_over();
+    assert!(driver.events.contains(&PartEvent::Stands { asked: 3 }), "{:?}", driver.events);
+    assert_eq!(driver.end(0), Some(Some(ProcessFailure::Code(5))));
 }
 
 /// The ends of processes.

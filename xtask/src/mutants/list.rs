@@ -23,6 +23,7 @@ const GROWTH: &str = "crates/protocols/src/hosts/growth.rs";
 const DIALLING: &str = "crates/protocols/src/hosts/dialling.rs";
 const PAIR: &str = "crates/channel/src/pair.rs";
 const RELAY_REQUESTS: &str = "crates/channel/src/relay_requests.rs";
+const RECEIVERS: &str = "crates/daemon/src/relay/receivers.rs";
 const RELAYED: &str = "crates/transports/src/lanes/relayed/outgoing.rs";
 const HEARD: &str = "crates/launch/src/heard.rs";
 const TOLD: &str = "crates/launch/src/guardian/told.rs";
@@ -496,6 +497,13 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: RELAYED,
         line: "self.hear(taken, position.saturating_add(RELAYED_URGENT_MORE))",
         changed: "self.hear(position, position.saturating_add(RELAYED_URGENT_MORE))",
+        test: "daemon units: resuming::a_relayed_direction",
+    },
+    Mutant {
+        breaks: "no piece passes another one in a relay, as its receiver says how many have come",
+        file: RECEIVERS,
+        line: "if self.held.is_empty() && self.ring.try_push(source, class, data).is_ok() {",
+        changed: "if (self.held.is_empty() || class == Class::Urgent) && self.ring.try_push(source, class, data).is_ok() {",
         test: "daemon units: resuming::a_relayed_direction",
     },
     Mutant {
