@@ -8,7 +8,7 @@
 //! was told and has not done by then is lost.
 
 #[cfg(test)]
-mod simulation;
+pub(crate) mod simulation;
 
 use std::collections::{BTreeMap, BTreeSet};
 

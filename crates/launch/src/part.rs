@@ -249,7 +249,23 @@ impl HostPart {
         let (place, ranks) = own_ranks(&spec, host)?;
         let groups = MemoryGroups::of_this_process();
         let segment = make_segment(&spec, place, &ranks, placement, &groups)?;
-        let mut part = HostPart {
+        let mut part =
+            HostPart { own, ..HostPart::of_segment(spec, (place, ranks), segment, groups) };
+        part.order = Some(part.make_order(placement)?);
+        if part.spec.report_bindings {
+            part.bindings = Some(part.binding_text(placement));
+        }
+        Ok(part)
+    }
+
+    /// A part with a segment, where nothing is open and nothing has happened. These ranks are here, by slot.
+    fn of_segment(
+        spec: JobSpec,
+        (place, ranks): (usize, Vec<u32>),
+        segment: Segment,
+        groups: MemoryGroups,
+    ) -> HostPart {
+        HostPart {
             place,
             translator: EventTranslator::new(segment, &ranks, groups),
             ranks,
@@ -257,7 +273,7 @@ impl HostPart {
             order: None,
             bindings: None,
             guardian: None,
-            own,
+            own: OwnStreams::default(),
             sources: Vec::new(),
             readers: Readers::default(),
             has_block: false,
@@ -276,12 +292,7 @@ impl HostPart {
             asked_again: 0,
             all_ended: false,
             is_over: false,
-        };
-        part.order = Some(part.make_order(placement)?);
-        if part.spec.report_bindings {
-            part.bindings = Some(part.binding_text(placement));
         }
-        Ok(part)
     }
 
     /// Has the guardian forked, which starts the processes: by a daemon's server, or by this process, which must have one

@@ -243,6 +243,7 @@ impl WholeJob {
             Phase::Running => {
                 self.ends.forget(host);
                 self.heard.forget(host);
+                self.telling.remove(&host);
                 self.forget_processes_on(host);
                 let had_part = self.awaited.remove(&host);
                 self.lose_added(context, host, &why);
@@ -387,6 +388,7 @@ impl WholeJob {
             PartEvent::Over => {
                 self.awaited.remove(&host);
                 self.heard.forget(host);
+                self.telling.remove(&host);
                 context.send(host, self.spec.job, JobContent::OverTaken);
             }
             _ => {}
@@ -462,7 +464,7 @@ impl WholeJob {
     }
 
     /// Ends the job on all hosts; only the first cause counts.
-    pub(crate) fn end(&mut self, context: &mut Context<'_>, code: u8, cause: String) {
+    fn end(&mut self, context: &mut Context<'_>, code: u8, cause: String) {
         if std::mem::replace(&mut self.is_ending, true) {
             return;
         }

@@ -77,10 +77,10 @@ mod tests {
     use std::time::Duration;
 
     use landeck_memory::{Presence, WaitRecord};
-    use landeck_protocols::door::{StartAnswer, StartRefusal, StartWish};
-    use landeck_wire::{HostNumber, Incarnation, ProcessId, SegmentId, Slot};
+    use landeck_protocols::door::{StartAnswer, StartRefusal};
 
     use super::*;
+    use crate::heard::simulation::wish;
 
     fn started(slot: u32, rank: u32) -> Event {
         Event::Started { slot, pid: 100 + slot, rank, restart: 0 }
@@ -100,17 +100,7 @@ mod tests {
     }
 
     fn asked(request: u64) -> Event {
-        let (slot, incarnation) = (Slot(0), Incarnation(1));
-        let wish = StartWish {
-            asker: ProcessId { segment: SegmentId(1), slot, incarnation },
-            host: HostNumber::NONE,
-            program: Vec::new(),
-            arguments: Vec::new(),
-            variables: Vec::new(),
-            directory: None,
-            join_ms: 0,
-        };
-        Event::StartAsked { request, wish: Box::new(wish) }
+        Event::StartAsked { request, wish: Box::new(wish()) }
     }
 
     #[test]

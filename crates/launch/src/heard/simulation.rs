@@ -19,7 +19,7 @@ const RANKS: u32 = 3;
 const ADDED: std::ops::Range<u32> = 10..13;
 
 /// A wish for a process.
-pub(super) fn wish() -> StartWish {
+pub(crate) fn wish() -> StartWish {
     let (slot, incarnation) = (Slot(0), Incarnation(1));
     StartWish {
         asker: ProcessId { segment: SegmentId(1), slot, incarnation },

@@ -1,6 +1,6 @@
 //! A part that outlives the daemon that drives it: everything by which the next daemon goes on with it.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -9,10 +9,8 @@ use landeck_memory::Segment;
 use landeck_wire::HostNumber;
 use serde::{Deserialize, Serialize};
 
-use super::{HostPart, OwnStreams, READERS, SOURCES, Source, own_ranks};
-use crate::events::EventTranslator;
+use super::{HostPart, READERS, SOURCES, Source, own_ranks};
 use crate::guardian::{Event, Guardian};
-use crate::input::Readers;
 use crate::messages::{PartEvent, WINDOW_BYTES};
 use crate::output::Stream;
 use crate::spec::JobSpec;
@@ -96,33 +94,10 @@ impl HostPart {
         let guardian = guardian.map_err(io::Error::other)?;
         let groups = MemoryGroups::of_this_process();
         let mut part = HostPart {
-            place,
-            translator: EventTranslator::new(segment, &ranks, groups),
-            ranks,
-            spec,
-            order: None,
-            bindings: None,
             guardian: Some(guardian),
-            own: OwnStreams::default(),
-            sources: Vec::new(),
-            readers: Readers::default(),
-            has_block: false,
-            said_unread: false,
-            credit: [WINDOW_BYTES; 2],
-            stacks: None,
             // The block that the processes were getting may have come in part.
             events: VecDeque::from([PartEvent::InputTaken]),
-            running: HashMap::new(),
-            stopped: HashSet::new(),
-            watched: HashMap::new(),
-            streams_watched: None,
-            first_sources: HashMap::new(),
-            closing: Vec::new(),
-            unkept: Unkept::default(),
-            adding: Vec::new(),
-            asked_again: 0,
-            all_ended: false,
-            is_over: false,
+            ..HostPart::of_segment(spec, (place, ranks), segment, groups)
         };
         pipes.into_iter().for_each(|(kept, pipe)| part.take_pipe(kept, pipe));
         Ok(part)

@@ -121,11 +121,11 @@ impl Cluster {
     }
 }
 
-/// A machine of two hosts that wait long for each other.
-fn patient_lab(test: &str) -> Option<Cluster> {
-    let cluster = Cluster::wished(test, &Wish::hosts(2))?;
+/// A machine of hosts that wait long for each other.
+fn patient_lab(test: &str, others: &[&str]) -> Option<Cluster> {
+    let cluster = Cluster::wished(test, &Wish::hosts(1 + others.len()))?;
     let start = ["vm", "start", "--name", "lab", "--rsh", "landeck-rsh", "--host-timeout", "20"];
-    run(&mut cluster.landeck(&[&start[..], &["n2"]].concat())).assert(0, &[]);
+    run(&mut cluster.landeck(&[&start, others].concat())).assert(0, &[]);
     Some(cluster)
 }
 
@@ -177,7 +177,8 @@ fn a_job_outlives_the_daemon_that_conducts_it() {
 
 #[test]
 fn a_job_that_ends_while_its_conductor_is_killed_says_how() {
-    let Some(cluster) = patient_lab("a_job_that_ends_while_its_conductor_is_killed_says_how")
+    let Some(cluster) =
+        patient_lab("a_job_that_ends_while_its_conductor_is_killed_says_how", &["n2"])
     else {
         return;
     };
@@ -196,7 +197,8 @@ fn a_job_that_ends_while_its_conductor_is_killed_says_how() {
 
 #[test]
 fn a_job_ends_that_has_lost_its_launcher_and_its_conductor() {
-    let Some(cluster) = patient_lab("a_job_ends_that_has_lost_its_launcher_and_its_conductor")
+    let Some(cluster) =
+        patient_lab("a_job_ends_that_has_lost_its_launcher_and_its_conductor", &["n2"])
     else {
         return;
     };
@@ -207,5 +209,24 @@ fn a_job_ends_that_has_lost_its_launcher_and_its_conductor() {
     drop(running);
     wait_until("the job is over", || cluster.jobs_on(0).is_empty());
     wait_until("its processes too", || (0..2).all(|host| cluster.named(host, "sleep").is_empty()));
+    cluster.stop_lab();
+}
+
+#[test]
+fn a_job_whose_conductor_is_killed_before_it_runs_is_given_up() {
+    let test = "a_job_whose_conductor_is_killed_before_it_runs_is_given_up";
+    let Some(cluster) = patient_lab(test, &["n2", "n3"]) else { return };
+    // A host whose daemon is stopped does not answer whether it can start its part, and is not lost.
+    let silent = cluster.daemon(2);
+    cluster.signal_pid(2, silent, "STOP");
+    let how = ["run", "--name", "new", "--map-by", "node", "-n", "3", "sleep", "299"];
+    let starting = start(&mut cluster.landeck_on(1, &how));
+    wait_until("the job", || cluster.jobs_on(0) == ["new"]);
+    cluster.signal_pid(1, cluster.daemon(1), "KILL");
+    starting.end().assert(125, &["landeckd"]);
+    cluster.signal_pid(2, silent, "CONT");
+    wait_until("the job is over", || cluster.jobs_on(0).is_empty());
+    assert!((0..3).all(|host| cluster.named(host, "sleep").is_empty()), "nothing was started");
+    assert_eq!(cluster.where_on(1, &["--map-by", "node", "-n", "3"]), ["n1", "n2", "n3"]);
     cluster.stop_lab();
 }
