@@ -7,11 +7,9 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::{CString, OsStr};
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use landeck_host::budget::{Limits, fit_segment, make_room_for_descriptors};
 use landeck_host::cpu_set::CpuSet;
@@ -43,7 +41,7 @@ use crate::plan::{
 use crate::program;
 use crate::request::{LaunchError, system};
 use crate::spec::{HostSpec, JobSpec};
-use crate::stacks;
+use crate::stacks::{read_stacks, search_stacks};
 use crate::terminal;
 
 mod adding;
@@ -63,9 +61,6 @@ const READERS: u32 = 1 << 24;
 const OWN_DESCRIPTORS: u64 = 96;
 /// The number of bytes that are read from a stream at once.
 const BLOCK_BYTES: usize = 64 * 1024;
-
-/// The time limit for finding all stacks of a part together.
-pub(crate) const STACKS_MAX: Duration = Duration::from_secs(30);
 
 /// The launcher's own streams, as far as processes of its host get them instead of pipes.
 #[derive(Debug, Default)]
@@ -828,30 +823,6 @@ impl HostPart {
             }
         }
     }
-}
-
-/// Starts a thread that writes the stacks of these processes into a pipe: a debugger is slow, and a daemon must not
-/// wait. [`read_stacks`] understands what the pipe contains when it has ended.
-///
-/// # Errors
-/// The kernel's error.
-pub fn search_stacks(pids: Vec<u32>) -> io::Result<OwnedFd> {
-    let (reader, writer) = pipe()?;
-    rustix::io::ioctl_fionbio(&reader, true)?;
-    let work = move || {
-        let give_up = Instant::now() + STACKS_MAX;
-        let texts: Vec<String> =
-            pids.into_iter().map(|pid| stacks::of_process(pid, give_up)).collect();
-        // If nobody reads it, nobody misses it.
-        let _ = File::from(writer).write_all(&postcard::to_stdvec(&texts).unwrap_or_default());
-    };
-    thread::Builder::new().name("landeck-stacks".to_owned()).spawn(work)?;
-    Ok(reader)
-}
-
-/// The stacks of each process, from the bytes that [`search_stacks`] has written.
-pub fn read_stacks(bytes: &[u8]) -> Vec<String> {
-    postcard::from_bytes(bytes).unwrap_or_default()
 }
 
 /// Creates the segment of a part, which fits into the limits of this process.

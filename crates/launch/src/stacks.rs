@@ -3,14 +3,20 @@
 //! Uses gdb if it is installed and allowed; otherwise the kernel's figures in /proc.
 
 use std::fs::{self, File};
-use std::io::{Read, Seek};
+use std::io::{self, Read, Seek, Write};
+use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::MemfdFlags;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
+use crate::output::pipe;
+
+/// The time limit for finding all stacks of a part together.
+pub(crate) const STACKS_MAX: Duration = Duration::from_secs(30);
 /// The length of the stacks of one process: those of many must fit into one message.
 const STACKS_BYTES_MAX: usize = 128 * 1024;
 /// The debugger that is looked for in PATH.
@@ -37,6 +43,29 @@ const OWN_PLACES: [&str; 17] = [
 ];
 /// The marks of the C library's and Rust's functions.
 const SYSTEM_PLACES: [&str; 4] = ["/rustc/", "/sysdeps/", "/libc.so", "/ld-linux"];
+
+/// Starts a thread that writes the stacks of these processes into a pipe: a debugger is slow, and a daemon must not
+/// wait. [`read_stacks`] understands what the pipe contains when it has ended.
+///
+/// # Errors
+/// The kernel's error.
+pub fn search_stacks(pids: Vec<u32>) -> io::Result<OwnedFd> {
+    let (reader, writer) = pipe()?;
+    rustix::io::ioctl_fionbio(&reader, true)?;
+    let work = move || {
+        let give_up = Instant::now() + STACKS_MAX;
+        let texts: Vec<String> = pids.into_iter().map(|pid| of_process(pid, give_up)).collect();
+        // If nobody reads it, nobody misses it.
+        let _ = File::from(writer).write_all(&postcard::to_stdvec(&texts).unwrap_or_default());
+    };
+    thread::Builder::new().name("landeck-stacks".to_owned()).spawn(work)?;
+    Ok(reader)
+}
+
+/// The stacks of each process, from the bytes that [`search_stacks`] has written.
+pub fn read_stacks(bytes: &[u8]) -> Vec<String> {
+    postcard::from_bytes(bytes).unwrap_or_default()
+}
 
 /// The stacks of a process, in indented lines. A debugger that has not finished by `deadline` is ended, which the last line
 /// says.

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 
-use landeck_launch::part::{read_stacks, search_stacks};
+use landeck_launch::stacks::{read_stacks, search_stacks};
 use landeck_memory::SlotState;
 use landeck_wire::{HostNumber, ProcessId};
 use rustix::event::epoll::EventFlags;

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use super::Job;
 use crate::messages::{PartCommand, Whereabouts};
-use crate::part::STACKS_MAX;
 use crate::request::Explanation;
+use crate::stacks::STACKS_MAX;
 
 /// How long hosts have to say where their processes are.
 const PLACES_TIME: Duration = Duration::from_secs(5);
