@@ -112,6 +112,27 @@ impl<F> Pair<F> {
         Self::with_limits(0, u64::MAX, usize::MAX)
     }
 
+    /// Creates a pair without limits that goes on where another one was: `received_there` is the position of the first of these
+    /// frames, each with the bytes that it keeps. The other side may have received any of them.
+    #[must_use]
+    pub fn resumed(
+        received_there: u64,
+        kept: impl IntoIterator<Item = (F, usize)>,
+        received: u64,
+    ) -> Self {
+        let mut pair = Self { received, ..Self::with_limits(received_there, u64::MAX, usize::MAX) };
+        pair.kept.extend(kept);
+        pair.kept_bytes = pair.kept.iter().map(|(_, keeps)| keeps).sum();
+        pair.pushed += pair.kept.len() as u64;
+        pair.sent_most = pair.pushed;
+        pair
+    }
+
+    /// The frames that the other side has not received, as far as it has said.
+    pub fn kept(&self) -> impl Iterator<Item = &F> {
+        self.kept.iter().map(|(frame, _)| frame)
+    }
+
     const fn with_limits(position: u64, granted: u64, room: usize) -> Self {
         Self {
             lane: 0,

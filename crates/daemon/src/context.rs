@@ -24,6 +24,7 @@ use crate::job_message::{JobContent, JobMessage};
 use crate::journal::Journal;
 use crate::lanes::Lanes;
 use crate::links::MeasuringSecret;
+use crate::machine::founder::Founder;
 use crate::machine_message::MachineMessage;
 use crate::parts::{PartOfHost, far_processes};
 use crate::reactor::{JOB_TOKENS, Reactor};
@@ -44,6 +45,8 @@ pub(crate) trait JobHandler {
     fn said(&mut self, context: &mut Context<'_>, from: HostNumber, text: String);
     /// A message about the machine has come from another daemon, or from this one.
     fn machine(&mut self, context: &mut Context<'_>, from: HostNumber, message: MachineMessage);
+    /// The arbiter, which is this host, has given a word.
+    fn given(&mut self, _: &mut Context<'_>, _: &Word) {}
     /// A word was applied on this host.
     fn word(&mut self, context: &mut Context<'_>, word: &Word);
     /// A descriptor that the jobs watch is ready.
@@ -63,6 +66,10 @@ pub(crate) trait JobHandler {
     /// The arbiter, which is this host, has judged that a host is lost, as it was silent for `silent_ms` milliseconds. The
     /// words that this call asks for come before the word that the host is lost.
     fn host_lost(&mut self, context: &mut Context<'_>, host: HostNumber, silent_ms: u64);
+    /// The founder of a machine that stays, if this host has founded it.
+    fn founder(&self) -> Option<&Founder> {
+        None
+    }
     /// The exit code of the daemon, once it is to end.
     fn is_over(&self) -> Option<u8>;
 }
@@ -188,10 +195,10 @@ impl<'a> Context<'a> {
         self.hub.trunks.want(host, now);
     }
 
-    /// Everything that the words have said that were applied here.
+    /// Everything that words have said.
     #[cfg(test)]
     pub(crate) fn snapshot(&self) -> landeck_protocols::hosts::Snapshot {
-        self.hub.members.words().snapshot()
+        self.hub.members.snapshot()
     }
 
     /// The bytes of output and input on the way to a host that it has not confirmed.

@@ -104,7 +104,7 @@ fn sharing(hosts: &[OwnFigures]) -> Option<Sharing> {
 }
 
 /// The findings about links, of both hosts of each pair.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct LinkFindings(BTreeMap<(HostNumber, HostNumber), LinkSight>);
 
 impl LinkFindings {

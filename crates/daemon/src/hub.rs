@@ -34,6 +34,7 @@ use crate::job_message::JobMessage;
 use crate::journal::{Change, Entry, EntryName, Journal, KeptPlace};
 use crate::lanes::{LaneTools, Lanes, LanesEvent};
 use crate::links::{LinkMeasurer, LinkTools};
+use crate::machine::founder::Founder;
 use crate::machine_message::MachineMessage;
 use crate::membership::members::{Members, MembersEvent};
 use crate::membership::watch::{SilenceWatch, WatchEvent};
@@ -46,6 +47,7 @@ use crate::trunks::{Trunks, TrunksEvent};
 use crate::{DaemonError, no_port};
 
 mod events;
+mod founders;
 mod messages;
 
 /// The time between two looks at segments that may need numbers for groups. It may be long: processes that find few left
@@ -64,6 +66,10 @@ pub(crate) enum Incoming {
     Said(HostNumber, String),
     /// A message about the machine has come.
     Machine(HostNumber, MachineMessage),
+    /// The arbiter, which is this host, has given a word.
+    Given(Word),
+    /// The arbiter, which is this host, says this to the rest of this daemon.
+    Own(DaemonMessage),
     /// A word was applied.
     Word(Word),
     /// The arbiter has judged a host. This word is given once the jobs have heard of it: if a job ends by the host's loss,
@@ -150,8 +156,12 @@ pub(crate) struct Hub {
     pub(crate) names: NameTable,
     pub(crate) pictures: Pictures,
     pub(crate) inbox: VecDeque<Incoming>,
+    /// The things for this host itself that come in the next turn of the loop.
+    for_own: VecDeque<Incoming>,
     pub(crate) wake_at: Option<Duration>,
     pub(crate) journal: Journal,
+    /// The machine and the options of this daemon, if it is started again.
+    place: Option<Place>,
     pub(crate) tokens: JoinTokens,
     /// The return tickets of the hosts; for the founder of a machine that stays.
     pub(crate) tickets: ReturnTickets,
@@ -205,18 +215,22 @@ impl Port {
     }
 
     /// The port of a daemon that has started again, with the keys and the sockets of the run before: that for connections and
-    /// that for datagrams.
+    /// that for datagrams, or none if the port was not open.
     ///
     /// # Errors
     /// The kernel's error, or that of the library of keys.
     pub(crate) fn inherited(
         pair: KeyPair,
-        [connections, datagrams]: [OwnedFd; 2],
+        sockets: Vec<OwnedFd>,
         (range, networks): (Option<PortRange>, &[IpNet]),
     ) -> io::Result<Self> {
-        let mut port = Self::closed(range, networks)?;
-        port.listener.go_on(&mut port.reactor, connections)?;
-        Ok(Self { pair, datagrams: Some(datagrams), ..port })
+        let mut port = Self { pair, ..Self::closed(range, networks)? };
+        let mut sockets = sockets.into_iter();
+        if let Some(connections) = sockets.next() {
+            port.listener.go_on(&mut port.reactor, connections)?;
+            port.datagrams = sockets.next();
+        }
+        Ok(port)
     }
 
     /// Copies of the sockets of an open port for the next run: that for connections and that for datagrams.
@@ -257,14 +271,21 @@ impl Hub {
     /// # Errors
     /// The kernel's error.
     pub(crate) fn new(port: Port, station: Station) -> io::Result<Self> {
-        let Port { mut reactor, listener, datagrams, pair, addresses, networks, clock } = port;
-        let now = clock.now();
-        let timing = HostTiming::new(station.options.host_timeout());
         let own = station.own.host;
         let (members, events) = match own == HostNumber::ARBITER {
             true => Members::found(station.own.clone()),
             false => (Members::join(own), Vec::new()),
         };
+        let mut hub = Self::with_members(port, station, members)?;
+        hub.follow(events);
+        Ok(hub)
+    }
+
+    fn with_members(port: Port, station: Station, members: Members) -> io::Result<Self> {
+        let Port { mut reactor, listener, datagrams, pair, addresses, networks, clock } = port;
+        let now = clock.now();
+        let timing = HostTiming::new(station.options.host_timeout());
+        let own = station.own.host;
         let boot = figures::boot_identity();
         let (run, incarnation) = (station.run, station.own.incarnation);
         let watch = match own == HostNumber::ARBITER {
@@ -275,13 +296,16 @@ impl Hub {
                 SilenceWatch::of_host(lease, station.leased_from.map(|from| (run, from)))
             }
         };
-        let place = (own, station.machine, run);
         let limits = (timing.lease(), timing.timeout());
-        let mut trunks = Trunks::new(place, pair.clone(), addresses, limits);
+        // The streams of the arbiter go on where the run before had them, so they are of one run.
+        let run_of_streams = if own == HostNumber::ARBITER { 0 } else { run };
+        let of_streams = (own, station.machine, run_of_streams);
+        let mut trunks = Trunks::new(of_streams, pair.clone(), addresses, limits);
         trunks.add_host(&reactor, station.arbiter.clone(), now);
         let descriptors = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
         let undelivered =
             descriptors.map_or(1 << 20, |most| usize::try_from(most / 4).unwrap_or(1 << 20));
+        let place = (own, station.machine, run);
         let lanes = Lanes::new(place, station.options.is_plain, timing, undelivered);
         let datagrams_token = reactor.token();
         let facts = HostFacts::here();
@@ -297,8 +321,10 @@ impl Hub {
             names: NameTable::default(),
             pictures: Pictures::of_run(run),
             inbox: VecDeque::new(),
+            for_own: VecDeque::new(),
             wake_at: None,
             journal: Journal::none(),
+            place: None,
             tokens: JoinTokens::default(),
             tickets: ReturnTickets::default(),
             facts_of: BTreeMap::from([(own, facts.clone())]),
@@ -322,7 +348,6 @@ impl Hub {
             end: None,
             station,
         };
-        hub.follow(events);
         if let Some(datagrams) = datagrams {
             hub.take_datagrams(datagrams)?;
         }
@@ -341,6 +366,7 @@ impl Hub {
         let datagrams =
             self.listener.open(&mut self.reactor).map_err(no_port(self.listener.range()))?;
         self.take_datagrams(datagrams).map_err(no_port(None))?;
+        self.keep_place();
         self.tell_addresses();
         Ok(())
     }
@@ -362,16 +388,22 @@ impl Hub {
 
     /// Writes this journal from now on, and the place of the daemon first.
     pub(crate) fn keep(&mut self, journal: Journal, place: Place) {
+        (self.journal, self.place) = (journal, Some(place));
+        self.keep_place();
+        if let Some(from) = self.watch.leased_from() {
+            self.journal.note_lease(from);
+        }
+    }
+
+    /// Keeps the place of the daemon for its next run, with its sockets if it has any.
+    fn keep_place(&self) {
+        let Some(place) = self.place.clone() else { return };
         let Station { machine, options, own, arbiter, .. } = self.station.clone();
         let key = self.pair.private().to_vec();
         let entry = KeptPlace { machine, options, own, arbiter, key, place };
         let sockets = self.listener.socket().into_iter().chain(self.heartbeats.socket()).collect();
         let entry = Entry::Place(Box::new(entry));
-        journal.write(vec![Change::keep(EntryName::Place, &entry, sockets)]);
-        if let Some(from) = self.watch.leased_from() {
-            journal.note_lease(from);
-        }
-        self.journal = journal;
+        self.journal.write(vec![Change::keep(EntryName::Place, &entry, sockets)]);
     }
 
     /// Ends when SIGTERM comes.
@@ -559,7 +591,7 @@ impl Hub {
     /// Says something to the user: to the launcher by way of the arbiter, so that it stands in no line of a process.
     pub(crate) fn say(&mut self, text: String) {
         match self.members.is_arbiter() {
-            true => self.inbox.push_back(Incoming::Said(self.own(), text)),
+            true => self.for_own.push_back(Incoming::Said(self.own(), text)),
             false => self.send(HostNumber::ARBITER, &DaemonMessage::Said(text)),
         }
     }
@@ -567,7 +599,7 @@ impl Hub {
     /// Sends a message of a job to a host. To this host it is delivered in the next turn of the loop.
     pub(crate) fn post(&mut self, to: HostNumber, class: EnvelopeClass, message: JobMessage) {
         if to == self.own() {
-            return self.inbox.push_back(Incoming::Message(to, message));
+            return self.for_own.push_back(Incoming::Message(to, message));
         }
         let now = self.now();
         self.trunks.send(&self.reactor, to, class, &message.encode(), now);
@@ -576,15 +608,42 @@ impl Hub {
     /// Sends a message about the machine to a daemon. To this host it is delivered in the next turn of the loop.
     pub(crate) fn send_machine(&mut self, to: HostNumber, message: MachineMessage) {
         match to == self.own() {
-            true => self.inbox.push_back(Incoming::Machine(to, message)),
+            true => self.for_own.push_back(Incoming::Machine(to, message)),
             false => self.send(to, &DaemonMessage::Machine(message)),
         }
     }
 
-    /// Sends a message to another daemon.
+    /// Sends a message to a daemon. To this host it is delivered in the next turn of the loop.
     pub(crate) fn send(&mut self, to: HostNumber, message: &DaemonMessage) {
+        if to == self.own() {
+            return self.for_own.push_back(Incoming::Own(message.clone()));
+        }
         let now = self.now();
         self.trunks.send(&self.reactor, to, EnvelopeClass::Daemon, &message.encode(), now);
+    }
+
+    /// Whether the next turn of the loop has something to do at once.
+    pub(crate) fn has_more(&self) -> bool {
+        !self.inbox.is_empty() || !self.for_own.is_empty() || self.trunks.has_events()
+    }
+
+    /// Takes what has come for the jobs, in order.
+    pub(crate) fn take_inbox(&mut self) -> VecDeque<Incoming> {
+        std::mem::take(&mut self.inbox)
+    }
+
+    /// Sends what has gathered in this turn of the loop: over trunks, and to this host itself. The founder of a machine that
+    /// stays records before everything from which that follows.
+    pub(crate) fn write_out(&mut self, founder: Option<&Founder>) {
+        let has_something = self.trunks.has_unwritten() || !self.for_own.is_empty();
+        if let Some(founder) = founder.filter(|_| has_something && self.journal.has_record())
+            && let Some(record) = self.record(founder).map(|record| record.encode())
+        {
+            self.journal.write_record(&record);
+        }
+        let now = self.now();
+        self.trunks.write_out(&self.reactor, now);
+        self.inbox.append(&mut self.for_own);
     }
 
     /// Ends everything in order. Contents that were not sent yet get a moment.
@@ -605,6 +664,7 @@ impl Hub {
         }
         let until = self.now() + MOMENT;
         let mut ready = Vec::new();
+        self.write_out(None);
         while self.trunks.has_unconfirmed() && self.now() < until {
             let left = until.saturating_sub(self.now());
             if self.reactor.wait(Some(left), &mut ready).is_err() {
@@ -622,6 +682,7 @@ impl Hub {
                 }
             }
             while self.trunks.take_event().is_some() {}
+            self.write_out(None);
         }
         self.trunks.close(&self.reactor);
     }

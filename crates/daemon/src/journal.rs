@@ -8,6 +8,7 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use landeck_host::say::complain;
 use landeck_launch::parcel;
 use landeck_launch::part::KeptPipe;
 use landeck_launch::spec::JobSpec;
@@ -22,6 +23,10 @@ use serde::{Deserialize, Serialize};
 use crate::bootstrap::DaemonOptions;
 use crate::bootstrap::Place;
 use crate::trunks::envelope::CONTENT_BYTES_MAX;
+
+mod copies;
+
+use copies::Copies;
 
 /// How long a daemon waits for a keeper that does not read.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -122,6 +127,8 @@ pub(crate) struct Journal {
     /// A file in memory with the time from which the lease of this host counts. It is written so often that the keeper is not
     /// woken for it.
     lease: Option<OwnedFd>,
+    /// The record of a founder, which is written as often.
+    record: Option<Copies>,
 }
 
 /// The keeper's side of a journal.
@@ -130,9 +137,15 @@ pub(crate) struct KeptJournal {
     /// The socket from which [`Entries::take`] takes the changes.
     pub(crate) changes: OwnedFd,
     lease: OwnedFd,
+    record: Copies,
 }
 
 impl KeptJournal {
+    /// The record of a founder, if the daemon has written one.
+    pub(crate) fn record(&self) -> Option<Vec<u8>> {
+        self.record.read()
+    }
+
     /// The time from which the lease of the host counts, if the daemon has written one.
     pub(crate) fn leased_from(&self) -> Option<Duration> {
         let mut nanoseconds = [0; 8];
@@ -144,7 +157,7 @@ impl KeptJournal {
 impl Journal {
     /// The journal of a daemon that is not started again.
     pub(crate) const fn none() -> Self {
-        Self { keeper: None, lease: None }
+        Self { keeper: None, lease: None, record: None }
     }
 
     /// A journal, and the keeper's side of it.
@@ -156,8 +169,10 @@ impl Journal {
         let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
         set_socket_timeout(&ours, Timeout::Send, Some(PATIENCE))?;
         let lease = memfd_create("landeck-lease", MemfdFlags::CLOEXEC)?;
-        let kept = KeptJournal { changes: theirs, lease: lease.try_clone()? };
-        Ok((Self { keeper: Some(ours), lease: Some(lease) }, kept))
+        let record = Copies::new()?;
+        let kept =
+            KeptJournal { changes: theirs, lease: lease.try_clone()?, record: record.share()? };
+        Ok((Self { keeper: Some(ours), lease: Some(lease), record: Some(record) }, kept))
     }
 
     /// Whether anybody keeps it.
@@ -171,6 +186,23 @@ impl Journal {
             let nanoseconds = u64::try_from(from.as_nanos()).unwrap_or(u64::MAX);
             // A page of memory that was written before takes it.
             let _ = pwrite(lease, &nanoseconds.to_le_bytes(), 0);
+        }
+    }
+
+    /// Whether a founder's record is written.
+    pub(crate) const fn has_record(&self) -> bool {
+        self.record.is_some()
+    }
+
+    /// Writes the record of a founder. If there is no memory for it, none is left, and no further one is written: the founder is
+    /// not started again.
+    pub(crate) fn write_record(&mut self, record: &[u8]) {
+        let Some(copies) = &mut self.record else { return };
+        if let Err(error) = copies.write(record) {
+            complain(format_args!(
+                "landeckd has no memory for its record, and is not started again: {error}"
+            ));
+            self.record = None;
         }
     }
 

@@ -31,13 +31,12 @@ use landeck_host::detached::{self, Side};
 use landeck_host::say;
 use landeck_host::signals::CaughtSignals;
 use landeck_joining::inherited;
-use landeck_launch::guardian::GuardianError;
 use landeck_launch::guardian::server::{self, GuardianServer};
 use landeck_launch::hosts_options::PortRange;
 use landeck_launch::machine::MachineName;
 use landeck_trust::{JoinToken, KeyHash, KeyPair};
 use landeck_wire::word::HostEntry;
-use landeck_wire::{HostIncarnation, HostNumber, MachineId};
+use landeck_wire::{ControlMessage, HostIncarnation, HostNumber, MachineId};
 use rustix::process::{
     DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
 };
@@ -50,7 +49,9 @@ use crate::facts::HostFacts;
 use crate::hub::{Hub, Port, Station};
 use crate::job::jobs::{CALLERS, Jobs};
 use crate::journal::{Entries, Entry, EntryName, KeptPlace};
+use crate::machine::founder::Founder;
 use crate::machine::keeper::{self, Run};
+use crate::machine::record::Record;
 use crate::machine::returning::{ReturnError, Returning};
 use crate::machine::standing::Standing;
 use crate::machine::ticket::ReturnTicket;
@@ -209,10 +210,11 @@ pub fn run(role: DaemonRole) -> ExitCode {
     }
     // Guardians are forked by a process that has neither keys nor sockets.
     let run = match &role {
-        DaemonRole::Bootstrap { machine: Some(_), .. } => keeper::keep(false),
+        DaemonRole::Founder { .. } | DaemonRole::Bootstrap { machine: Some(_), .. } => {
+            keeper::keep(false)
+        }
         DaemonRole::Return { .. } => keeper::keep(true),
-        DaemonRole::Founder { .. } => only_run(server::fork_detached()),
-        _ => only_run(server::fork()),
+        _ => server::fork().map(|server| Ok(Run::only(server))).map_err(io::Error::other),
     };
     let run = match run {
         Ok(Ok(run)) => run,
@@ -231,11 +233,6 @@ pub fn run(role: DaemonRole) -> ExitCode {
     }
 }
 
-/// The run of a daemon without a keeper.
-fn only_run(server: Result<GuardianServer, GuardianError>) -> io::Result<Result<Run, u8>> {
-    Ok(Ok(Run::only(server.map_err(io::Error::other)?)))
-}
-
 /// Returns the exit code of the daemon: [`keeper::COMES_BACK`] when it has lost its founder, and everything in it has ended.
 fn live(role: DaemonRole, run: Run) -> Result<u8, DaemonError> {
     inherited::reserve_standard();
@@ -244,7 +241,7 @@ fn live(role: DaemonRole, run: Run) -> Result<u8, DaemonError> {
     observers::log::begin();
     guard_keys();
     raise_descriptors();
-    let Run { server, journal, mut left, number, end_before, leased_from, returns } = run;
+    let Run { server, journal, mut left, number, end_before, leased_from, record, returns } = run;
     if let Some(end) = end_before {
         info!("landeckd has started again, as run {number}: the run before {end}");
     }
@@ -256,20 +253,24 @@ fn live(role: DaemonRole, run: Run) -> Result<u8, DaemonError> {
     };
     let (mut hub, mut jobs) = match role {
         _ if number > 0 => {
-            let (mut hub, place) = resumed(&mut left, (number, leased_from))?;
+            let (mut hub, place, founder) = resumed(&mut left, (number, leased_from), record)?;
             hub.show_jobs(&place.machine.look_address()).map_err(system("listen for observers"))?;
             hub.keep(journal, place.clone());
-            (hub, Jobs::of_machine(server, standing(place, false)?.returned(), left))
+            (hub, Jobs::of_machine(server, standing(place, founder)?.returned(), left))
         }
         DaemonRole::Arbiter { launcher } => found(server, launcher)?,
+        // A founder that is killed before it has begun does not come back.
+        DaemonRole::Founder { .. } if returns => return Err(DaemonError::NoPlace),
         DaemonRole::Founder { machine, options, ports, networks } => {
             let looks = machine.look_address();
             let place = Place { machine, ports, networks: networks.clone() };
-            let standing = standing(place, true)?;
+            let founder = Founder::new(place.machine.clone());
+            let standing = standing(place.clone(), Some(founder))?;
             // The first host that is admitted opens it.
             let port = Port::closed(ports, &networks).map_err(system("make its keys"))?;
             let mut hub = founded(options, port)?;
             hub.show_jobs(&looks).map_err(system("listen for observers"))?;
+            hub.keep(journal, place);
             (hub, Jobs::of_machine(server, standing, left))
         }
         DaemonRole::Bootstrap { machine: Some(machine), name, ports, networks, .. } => {
@@ -277,7 +278,7 @@ fn live(role: DaemonRole, run: Run) -> Result<u8, DaemonError> {
             hub.show_jobs(&machine.look_address()).map_err(system("listen for observers"))?;
             let place = Place { machine, ports, networks };
             hub.keep(journal, place.clone());
-            (hub, Jobs::of_machine(server, standing(place, false)?, left))
+            (hub, Jobs::of_machine(server, standing(place, None)?, left))
         }
         DaemonRole::Return { machine } => {
             let ticket = ReturnTicket::read(&machine)?;
@@ -285,7 +286,7 @@ fn live(role: DaemonRole, run: Run) -> Result<u8, DaemonError> {
             hub.show_jobs(&machine.look_address()).map_err(system("listen for observers"))?;
             let place = Place { machine, ports: ticket.ports, networks: ticket.networks };
             hub.keep(journal, place.clone());
-            (hub, Jobs::of_machine(server, standing(place, false)?.returned(), left))
+            (hub, Jobs::of_machine(server, standing(place, None)?.returned(), left))
         }
         DaemonRole::Bootstrap { name, shares_streams, ports, networks, .. } => {
             (assigned(name, Some(shares_streams), ports, &networks)?, Jobs::of_host(server))
@@ -299,24 +300,34 @@ fn live(role: DaemonRole, run: Run) -> Result<u8, DaemonError> {
     Ok(if jobs.comes_back() { keeper::COMES_BACK } else { code })
 }
 
-/// Goes on in the place of the run before.
+/// Goes on in the place of the run before; a founder from its record.
 fn resumed(
     left: &mut Entries,
     (run, leased_from): (u32, Option<Duration>),
-) -> Result<(Hub, Place), DaemonError> {
+    record: Option<Vec<u8>>,
+) -> Result<(Hub, Place, Option<Founder>), DaemonError> {
     let system = |attempt| move |source| DaemonError::System { attempt, source };
     let (place, sockets) = match left.remove(EntryName::Place) {
         Some((Entry::Place(place), sockets)) => (*place, sockets),
         _ => return Err(DaemonError::NoPlace),
     };
-    let sockets = sockets.try_into().map_err(|_| DaemonError::NoPlace)?;
     let KeptPlace { machine, options, own, arbiter, key, place } = place;
     let pair = KeyPair::restored(&key).map_err(io::Error::other);
     let pair = pair.map_err(system("go on with its keys"))?;
     let port = Port::inherited(pair, sockets, (place.ports, &place.networks));
     let port = port.map_err(system("go on with its port"))?;
-    let station = Station { machine, options, own, arbiter, run, leased_from };
-    Ok((Hub::new(port, station).map_err(system("begin"))?, place))
+    let mut station = Station { machine, options, own, arbiter, run, leased_from };
+    if station.own.host != HostNumber::ARBITER {
+        return Ok((Hub::new(port, station).map_err(system("begin"))?, place, None));
+    }
+    let record = record.and_then(|bytes| Record::decode(&bytes).ok());
+    let record = record.ok_or(DaemonError::NoPlace)?;
+    if let Some((own, _)) = record.arbiter.host(HostNumber::ARBITER) {
+        // It may have got other addresses since.
+        (station.own, station.arbiter) = (own.clone(), own.clone());
+    }
+    let (hub, founder) = Hub::from_record(port, station, record).map_err(system("begin"))?;
+    Ok((hub, place, Some(founder)))
 }
 
 /// The error of a daemon that cannot listen.
@@ -354,9 +365,9 @@ fn founded(options: bootstrap::DaemonOptions, port: Port) -> Result<Hub, DaemonE
 }
 
 /// Listens for the callers of a machine that stays.
-fn standing(place: Place, is_founder: bool) -> Result<Standing, DaemonError> {
+fn standing(place: Place, founder: Option<Founder>) -> Result<Standing, DaemonError> {
     let machine = place.machine.clone();
-    Standing::begin(place, is_founder, CALLERS).map_err(name_taken(&machine))
+    Standing::begin(place, founder, CALLERS).map_err(name_taken(&machine))
 }
 
 /// The error of a daemon that cannot listen for its callers.

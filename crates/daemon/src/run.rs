@@ -22,9 +22,9 @@ pub(crate) fn turn(hub: &mut Hub, jobs: &mut impl JobHandler) -> u8 {
     let mut ready = Vec::new();
     loop {
         let now = hub.now();
-        let timeout = match hub.inbox.is_empty() {
-            true => hub.deadline().map(|at| at.saturating_sub(now)),
-            false => Some(std::time::Duration::ZERO),
+        let timeout = match hub.has_more() {
+            true => Some(std::time::Duration::ZERO),
+            false => hub.deadline().map(|at| at.saturating_sub(now)),
         };
         if let Err(error) = hub.reactor.wait(timeout, &mut ready) {
             say::complain(format_args!("landeckd cannot wait for its connections: {error}"));
@@ -37,11 +37,18 @@ pub(crate) fn turn(hub: &mut Hub, jobs: &mut impl JobHandler) -> u8 {
             }
         }
         hub.tick();
-        deliver(hub, jobs);
         let now = hub.now();
         hub.wake_at = hub.wake_at.filter(|at| now < *at);
-        jobs.tick(&mut Context::new(hub));
-        if let Some(code) = jobs.is_over() {
+        loop {
+            deliver(hub, jobs);
+            jobs.tick(&mut Context::new(hub));
+            if hub.inbox.is_empty() {
+                break;
+            }
+        }
+        hub.write_out(jobs.founder());
+        // What this daemon has still to say to itself may be an answer to a caller.
+        if let Some(code) = jobs.is_over().filter(|_| !hub.has_more()) {
             return code;
         }
         match hub.end() {
@@ -54,12 +61,14 @@ pub(crate) fn turn(hub: &mut Hub, jobs: &mut impl JobHandler) -> u8 {
 
 /// Gives the jobs what has come for them. What they send to their own host comes in the next turn.
 fn deliver(hub: &mut Hub, jobs: &mut impl JobHandler) {
-    for incoming in std::mem::take(&mut hub.inbox) {
+    for incoming in hub.take_inbox() {
         let context = &mut Context::new(hub);
         match incoming {
             Incoming::Message(from, message) => jobs.message(context, from, message),
             Incoming::Said(from, text) => jobs.said(context, from, text),
             Incoming::Machine(from, message) => jobs.machine(context, from, message),
+            Incoming::Given(word) => jobs.given(context, &word),
+            Incoming::Own(message) => hub.take_own(message),
             Incoming::Word(word) => jobs.word(context, &word),
             Incoming::Verdict(content) => {
                 if let WordContent::HostLost { host, silent_ms, .. } = content {

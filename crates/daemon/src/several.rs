@@ -190,7 +190,7 @@ fn announce_with(kept: Option<KeptPort>, streams: Option<(OwnedFd, OwnedFd)>) ->
         let mut port = match kept {
             None => Port::open(None, &[]).unwrap(),
             Some(KeptPort { pair, sockets }) => {
-                Port::inherited(pair, sockets, (None, &[])).unwrap()
+                Port::inherited(pair, sockets.into(), (None, &[])).unwrap()
             }
         };
         port.addresses = vec![IpAddr::V4(Ipv4Addr::LOCALHOST)];

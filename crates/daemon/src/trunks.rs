@@ -8,7 +8,7 @@ pub(crate) mod envelope;
 pub(crate) mod link;
 pub(crate) mod trunk;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
@@ -31,7 +31,7 @@ use crate::calls::dial::Dial;
 use crate::calls::listener::Caller;
 use crate::reactor::Reactor;
 use crate::trunks::envelope::EnvelopeClass;
-use crate::trunks::link::{Attempt, Link, Parcel};
+use crate::trunks::link::{Attempt, KeptLink, Link, Parcel};
 use crate::trunks::trunk::{Trunk, TrunkError};
 
 /// The label of the secret of two hosts.
@@ -104,6 +104,8 @@ struct Carried {
     /// Another name for the other end.
     address: String,
     looks: SilenceLooks,
+    /// It ends behind what it has, which is the answer to a guest.
+    is_answered: bool,
 }
 
 /// The trunks of a daemon.
@@ -129,6 +131,8 @@ pub(crate) struct Trunks {
     /// When it is looked next whether trunks carry what they are given.
     look_due: Duration,
     admits_guests: bool,
+    /// The trunks that something was put into, or whose links have something.
+    unwritten: BTreeSet<u64>,
     events: VecDeque<TrunksEvent>,
 }
 
@@ -155,6 +159,7 @@ impl Trunks {
             streams: BTreeMap::new(),
             look_due: Duration::ZERO,
             admits_guests: false,
+            unwritten: BTreeSet::new(),
             events: VecDeque::new(),
         }
     }
@@ -180,6 +185,21 @@ impl Trunks {
         let mut link = Link::new(entry, (&self.own_addresses, self.run), first, now);
         link.is_wanted = self.own == HostNumber::ARBITER || host == HostNumber::ARBITER;
         self.links.insert(host, link);
+    }
+
+    /// What the next run of a founder's daemon needs of its links.
+    pub(crate) fn kept(&self) -> Vec<KeptLink<'_>> {
+        self.links.values().map(Link::kept).collect()
+    }
+
+    /// Goes on with the links of the run before. Both streams of each go on where they were, so the other hosts notice nothing
+    /// but a trunk that breaks.
+    pub(crate) fn go_on(&mut self, kept: Vec<KeptLink<'_>>, now: Duration) {
+        for kept in kept {
+            let mut link = Link::resumed(kept, &self.own_addresses, now + COURTESY, now);
+            link.is_wanted = true;
+            self.links.insert(link.entry.host, link);
+        }
     }
 
     /// A host has other addresses.
@@ -341,7 +361,7 @@ impl Trunks {
     }
 
     /// Takes a caller whose preamble announces a trunk.
-    pub(crate) fn called(&mut self, reactor: &Reactor, caller: Caller, now: Duration) {
+    pub(crate) fn called(&mut self, caller: Caller, now: Duration) {
         let Caller { token, socket, address, preamble, .. } = caller;
         let (session, serves) = match self.session_for(&preamble) {
             Ok(found) => found,
@@ -351,7 +371,6 @@ impl Trunks {
         self.tune(&socket, false);
         let trunk = Trunk::over_socket(socket, token, session, (self.own, peer), now);
         self.keep(trunk, serves, Some(address), address.to_string());
-        self.flush(reactor, token, now);
     }
 
     fn session_for(&self, preamble: &Preamble) -> Result<(Session, Use), &'static str> {
@@ -418,18 +437,11 @@ impl Trunks {
     }
 
     /// Sends a content that need not arrive, if the host is connected.
-    pub(crate) fn send_unnumbered(
-        &mut self,
-        reactor: &Reactor,
-        to: HostNumber,
-        class: EnvelopeClass,
-        content: &[u8],
-        now: Duration,
-    ) {
+    pub(crate) fn send_unnumbered(&mut self, to: HostNumber, class: EnvelopeClass, content: &[u8]) {
         let Some(token) = self.links.get(&to).and_then(Link::trunk) else { return };
         if let Some(one) = self.trunks.get_mut(&token).filter(|one| one.trunk.has_room()) {
             one.trunk.put_own(class, content);
-            self.flush(reactor, token, now);
+            self.unwritten.insert(token);
         }
     }
 
@@ -465,11 +477,11 @@ impl Trunks {
     }
 
     /// Answers a caller that is no member, and ends its connection behind the answer.
-    pub(crate) fn answer_guest(&mut self, reactor: &Reactor, trunk: u64, content: &[u8]) {
-        if let Some(mut one) = self.forget(trunk) {
+    pub(crate) fn answer_guest(&mut self, trunk: u64, content: &[u8]) {
+        if let Some(one) = self.trunks.get_mut(&trunk) {
             one.trunk.put_own(EnvelopeClass::Daemon, content);
-            one.trunk.close(reactor);
-            self.leave_place(trunk, &one);
+            one.is_answered = true;
+            self.unwritten.insert(trunk);
         }
     }
 
@@ -478,7 +490,7 @@ impl Trunks {
         let Some(link) = self.links.get_mut(&carrier) else { return };
         let is_bounded = link.push(parcel);
         match (link.trunk(), is_bounded) {
-            (Some(token), true) => self.flush(reactor, token, now),
+            (Some(token), true) => drop(self.unwritten.insert(token)),
             (None, true) => {}
             (_, false) => {
                 let why = "it confirms nothing of what was sent to it".to_owned();
@@ -559,6 +571,16 @@ impl Trunks {
         dials.chain(trunks).chain(links).chain(streams).min()
     }
 
+    /// Whether something happened that nobody has taken yet.
+    pub(crate) fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
+    /// Whether something waits for [`Trunks::write_out`].
+    pub(crate) fn has_unwritten(&self) -> bool {
+        !self.unwritten.is_empty()
+    }
+
     /// Ends all trunks in order.
     pub(crate) fn close(&mut self, reactor: &Reactor) {
         for one in self.trunks.values_mut() {
@@ -619,8 +641,7 @@ impl Trunks {
                 }
                 link.attempt = Attempt::Opening(trunk.token());
                 let serves = Use::Link { host, by: self.own };
-                let token = self.keep(trunk, serves, None, SHELL.to_owned());
-                self.flush(reactor, token, now);
+                self.keep(trunk, serves, None, SHELL.to_owned());
             }
             Err(error) => link.failed(format!("{SHELL}: {error}"), false, now),
         }
@@ -654,7 +675,6 @@ impl Trunks {
         self.tune(&challenged.socket, false);
         let trunk = Trunk::over_socket(challenged.socket, token, session, (self.own, host), now);
         self.keep(trunk, Use::Link { host, by: self.own }, None, address);
-        self.flush(reactor, token, now);
     }
 
     fn dial_failed(&mut self, token: u64, why: String, is_refusal: bool, now: Duration) {
@@ -678,7 +698,10 @@ impl Trunks {
             self.outputs.insert(output, token);
         }
         let looks = SilenceLooks::default();
-        self.trunks.insert(token, Carried { trunk, serves, stranger, key: None, address, looks });
+        let (key, is_answered) = (None, false);
+        let carried = Carried { trunk, serves, stranger, key, address, looks, is_answered };
+        self.trunks.insert(token, carried);
+        self.unwritten.insert(token);
         token
     }
 

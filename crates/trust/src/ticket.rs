@@ -8,17 +8,19 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use landeck_wire::HostNumber;
+use serde::{Deserialize, Serialize};
 
 use crate::crypto;
 use crate::error::TrustError;
 
 /// The return tickets that a founder has given.
-#[derive(Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 pub struct ReturnTickets {
     hosts: BTreeMap<HostNumber, Given>,
 }
 
 /// The tickets of one host, as hashes of their secrets.
+#[derive(Clone, Serialize, Deserialize)]
 struct Given {
     newest: [u8; 32],
     /// The one that the host came back with.

@@ -4,6 +4,7 @@
 //! connects to the address, accepts the founder's key alone, and shows the secret inside that session. So nobody
 //! between them learns the secret, and the founder admits the key of the session in which the secret came.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::SocketAddr;
 use std::str::FromStr;
@@ -66,12 +67,13 @@ impl fmt::Debug for JoinToken {
 }
 
 /// The tokens that a founder has issued. It keeps hashes of their secrets alone.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct JoinTokens {
     issued: Vec<Issued>,
 }
 
 /// A token as its founder keeps it.
+#[derive(Clone, Serialize, Deserialize)]
 struct Issued {
     hash: [u8; 32],
     issued_ns: u64,

@@ -129,16 +129,18 @@ impl Hub {
 
     /// The daemon of a host has started again. What two other hosts say to each other is kept by the arbiter on its way. So the
     /// arbiter tells all of them what is lost, and nothing follows from a trunk between them.
-    fn restarted(&mut self, host: HostNumber, run: u32) {
+    pub(super) fn restarted(&mut self, host: HostNumber, run: u32) {
         if !self.members.is_arbiter() {
             return;
         }
         self.members.restarted(host, run);
-        self.with_lanes(|lanes, tools| lanes.host_restarted(tools, host, run));
+        let own = self.own();
+        if host != own {
+            self.with_lanes(|lanes, tools| lanes.host_restarted(tools, host, run));
+        }
         if self.trunks.is_narrow(host) {
             self.send(host, &DaemonMessage::Narrow);
         }
-        let own = self.own();
         let others = self.members.hosts().map(|entry| entry.host);
         let others: Vec<HostNumber> = others.filter(|it| ![own, host].contains(it)).collect();
         for other in others {
@@ -150,7 +152,9 @@ impl Hub {
     /// The arbiter says that the daemon of a host has started again: what is asked of that is asked again.
     pub(super) fn told_of_restart(&mut self, host: HostNumber, run: u32) -> Vec<MembersEvent> {
         let now = self.now();
-        self.trunks.host_restarted(&self.reactor, host, run, now);
+        if host != HostNumber::ARBITER {
+            self.trunks.host_restarted(&self.reactor, host, run, now);
+        }
         self.with_lanes(|lanes, tools| lanes.host_restarted(tools, host, run));
         self.for_jobs(Incoming::Restarted(host))
     }
@@ -193,6 +197,10 @@ impl Hub {
         while let Some(event) = events.pop_front() {
             match event {
                 MembersEvent::Send(to, message) => self.send(to, &message),
+                MembersEvent::Given(word) => {
+                    self.names.take(&word.content);
+                    self.inbox.push_back(Incoming::Given(word));
+                }
                 MembersEvent::Welcomed => {
                     let entries: Vec<HostEntry> = self.members.hosts().cloned().collect();
                     entries.into_iter().for_each(|entry| self.joined(&entry));
@@ -207,7 +215,6 @@ impl Hub {
                     }
                     outputs.into_iter().for_each(|output| self.apply(output));
                     if let WordContent::ProcessEnded { job, process, .. } = word.content {
-                        self.names.process_ended(job, process);
                         self.relay.process_ended(process);
                         self.with_lanes(|lanes, tools| lanes.process_ended(tools, job, process));
                     }
@@ -236,20 +243,15 @@ impl Hub {
                     self.with_lanes(|lanes, tools| lanes.process_came(tools, process));
                 }
                 if let FarSubject::Host(host, _) = change.subject {
-                    self.names.host_lost(host);
                     self.relay.host_lost(host);
                     self.with_lanes(|lanes, tools| lanes.host_lost(tools, host));
                     if change.state == FarState::Gone {
-                        self.names.host_gone(host);
                         self.heartbeats.end(host);
                     }
                 }
             }
             FollowerOutput::JobEnds { job, .. } => self.parts.end(job),
-            FollowerOutput::JobOver { job } => {
-                self.names.job_over(job);
-                self.lanes.job_over(job);
-            }
+            FollowerOutput::JobOver { job } => self.lanes.job_over(job),
             FollowerOutput::Resend { .. } => {}
         }
     }
@@ -260,7 +262,6 @@ impl Hub {
             self.trunks.add_host(&self.reactor, entry.clone(), now);
             self.lanes.add_host(entry.host, entry.addresses.len());
         }
-        self.names.host_joined(entry.host);
         self.parts.note_host(entry);
     }
 
@@ -312,7 +313,7 @@ impl Hub {
                     let now = self.now();
                     if let Some(bytes) = self.heartbeats.send(to, number, &heartbeat, now) {
                         let class = EnvelopeClass::Heartbeat;
-                        self.trunks.send_unnumbered(&self.reactor, to, class, &bytes, now);
+                        self.trunks.send_unnumbered(to, class, &bytes);
                     }
                 }
                 WatchEvent::Lost { host, incarnation, silent } => {
@@ -351,7 +352,8 @@ impl Hub {
         for (job, request) in self.parts.ask_numbers() {
             if self.members.is_arbiter() {
                 let outcome = self.members.lease_numbers(job, HostNumber::ARBITER, request);
-                self.take_numbers(job, outcome);
+                let own = HostNumber::ARBITER;
+                self.send(own, &DaemonMessage::Numbers { job, request, outcome });
             } else {
                 self.send(HostNumber::ARBITER, &DaemonMessage::NumbersWanted { job, request });
             }
@@ -361,8 +363,9 @@ impl Hub {
     /// Asks the arbiter about a name of a job.
     fn ask_name(&mut self, job: JobId, pid: u32, request: u64, question: ObjectQuestion) {
         if self.members.is_arbiter() {
-            let answer = self.names.ask(job, HostNumber::ARBITER, pid, question);
-            self.name_answered(request, answer);
+            let own = HostNumber::ARBITER;
+            let answer = self.names.ask(job, own, pid, question);
+            self.send(own, &DaemonMessage::NameAnswered { request, answer });
         } else {
             let asked = DaemonMessage::NameAsked { job, pid, request, question };
             self.send(HostNumber::ARBITER, &asked);
@@ -395,7 +398,7 @@ impl Hub {
         let address = caller.address;
         self.meet_caller(&caller);
         match caller.preamble.purpose {
-            Purpose::Trunk => self.trunks.called(&self.reactor, caller, now),
+            Purpose::Trunk => self.trunks.called(caller, now),
             Purpose::Lane => {
                 let outcome = self.with_lanes(|lanes, tools| lanes.called(tools, caller));
                 self.judge_caller(token, address, outcome.err());

@@ -45,6 +45,12 @@ impl Hub {
         ));
     }
 
+    /// Takes a message of the arbiter, which is this host.
+    pub(crate) fn take_own(&mut self, message: DaemonMessage) {
+        self.message(self.own(), message);
+        self.settle();
+    }
+
     fn message(&mut self, from: HostNumber, message: DaemonMessage) {
         let is_arbiter = self.members.is_arbiter();
         let is_from_arbiter = from == HostNumber::ARBITER;
@@ -216,7 +222,7 @@ impl Hub {
             }
         };
         let answer = answer.unwrap_or_else(|why| DaemonMessage::Refused { why });
-        self.trunks.answer_guest(&self.reactor, trunk, &answer.encode());
+        self.trunks.answer_guest(trunk, &answer.encode());
     }
 
     fn admit_guest(
@@ -244,13 +250,13 @@ impl Hub {
         addresses: Vec<SocketAddr>,
         facts: &HostFacts,
     ) -> Result<DaemonMessage, String> {
-        let known = self.members.words().host(host).cloned();
-        let Some(known) = known.filter(|_| self.tickets.is_good(host, secret)) else {
+        let known = self.members.standing(host).map(|(entry, standing)| (entry.clone(), standing));
+        let Some((known, standing)) = known.filter(|_| self.tickets.is_good(host, secret)) else {
             return Err(VOID_TICKET.to_owned());
         };
-        let HostEntry { name, incarnation: before, .. } = known.entry;
+        let HostEntry { name, incarnation: before, .. } = known;
         self.facts.admits(&name, facts).map_err(|error| error.to_string())?;
-        match known.standing {
+        match standing {
             HostStanding::Gone => {
                 let (key, cores) = (key.0, facts.cores);
                 let entry = HostEntry { host, incarnation, name, key, addresses, cores };

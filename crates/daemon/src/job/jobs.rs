@@ -24,6 +24,7 @@ use crate::job_message::{JobContent, JobMessage};
 use crate::journal::{Change, Entries, Entry, EntryName};
 use crate::links::MeasuringSecret;
 use crate::machine::callers::CallersEvent;
+use crate::machine::founder::Founder;
 use crate::machine::standing::Standing;
 use crate::machine_message::MachineMessage;
 use crate::reactor::JOB_TOKENS;
@@ -249,9 +250,12 @@ impl Jobs {
                 CallersEvent::Asks { .. } | CallersEvent::HasGone(_) => {}
             }
         }
-        if let Some(spec) = standing.take_own_job() {
-            let tokens = self.tokens(CONDUCTED);
-            self.conducted.insert(spec.job, WholeJob::of_guests(spec, tokens));
+        if let Some(spec) = standing.take_own_job()
+            && !self.conducted.contains_key(&spec.job)
+        {
+            let whole = WholeJob::of_guests(spec, self.tokens(CONDUCTED));
+            whole.keep(context);
+            self.conducted.insert(whole.job(), whole);
         }
         self.conducted.retain(|job, whole| {
             let is_over = whole.has_launcher_gone() && whole.leave(context);
@@ -317,6 +321,12 @@ impl Jobs {
                 }
                 (EntryName::Part(job), Entry::Runs { conductor, spec }) => {
                     parts.push((job, conductor, spec, descriptors));
+                }
+                // The founder does not know of it: it was killed while it began the job.
+                (EntryName::Conducted(job), Entry::Conducted { spec, .. })
+                    if spec.is_of_guests() && !self.founder().is_some_and(|it| it.has_own(job)) =>
+                {
+                    context.journal().write(vec![Change::forget(EntryName::Conducted(job))]);
                 }
                 (EntryName::Conducted(job), Entry::Conducted { spec, runs }) => {
                     let tokens = self.tokens(CONDUCTED);
@@ -414,6 +424,12 @@ impl JobHandler for Jobs {
     fn said(&mut self, context: &mut Context<'_>, from: HostNumber, text: String) {
         for whole in self.conducted.values_mut() {
             whole.said(context, from, &text);
+        }
+    }
+
+    fn given(&mut self, context: &mut Context<'_>, word: &Word) {
+        if let Some(standing) = &mut self.standing {
+            standing.given(context, word);
         }
     }
 
@@ -535,6 +551,10 @@ impl JobHandler for Jobs {
         let on_what = context.dependence(host).map(|text| format!(" ({text})"));
         let why = unanswered(silent_ms) + &on_what.unwrap_or_default();
         self.lose(context, host, &why);
+    }
+
+    fn founder(&self) -> Option<&Founder> {
+        self.standing.as_ref().and_then(Standing::founder)
     }
 
     fn is_over(&self) -> Option<u8> {

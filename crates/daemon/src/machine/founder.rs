@@ -15,6 +15,7 @@ use landeck_protocols::hosts::{
 };
 use landeck_wire::word::{Word, WordContent};
 use landeck_wire::{HostNumber, JobId};
+use serde::{Deserialize, Serialize};
 use tracing::info;
 
 use crate::admission;
@@ -28,7 +29,7 @@ use crate::machine_message::MachineMessage;
 const JOBS_END_TIME: Duration = Duration::from_secs(20);
 
 /// The founder of a machine: everything that it knows beside words.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Founder {
     name: MachineName,
     book: Booking,
@@ -46,7 +47,7 @@ pub(crate) struct Founder {
     ends_at: Option<Duration>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct HostNote {
     state: HostState,
     since: Duration,
@@ -57,7 +58,7 @@ struct HostNote {
     restarts: Option<(u32, Duration)>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct JobNote {
     name: String,
     began: Duration,
@@ -288,6 +289,11 @@ impl Founder {
     /// Takes the machine's own job, once, if somebody has asked for it.
     pub(crate) fn take_own_job(&mut self) -> Option<JobSpec> {
         self.own_job.as_mut()?.take_spec()
+    }
+
+    /// Whether this is the machine's own job.
+    pub(crate) fn has_own(&self, job: JobId) -> bool {
+        self.own(job).is_some()
     }
 
     /// The machine's own job, if it is this one.

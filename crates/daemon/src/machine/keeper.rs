@@ -1,8 +1,7 @@
 //! The process beside the daemon of a machine that stays: it starts the daemon again when that was killed.
 //!
 //! It has forked the guardian server, so processes outlive a daemon. It holds the daemon's [journal](crate::journal), with which
-//! the next run goes on in the place of the last one. When it is killed itself, the daemon gets SIGTERM. The founder's daemon
-//! has no keeper: the machine ends with it.
+//! the next run goes on in the place of the last one. When it is killed itself, the daemon gets SIGTERM.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -44,6 +43,8 @@ pub(crate) struct Run {
     pub(crate) end_before: Option<String>,
     /// From when the lease of this host counts, if there was a run before.
     pub(crate) leased_from: Option<Duration>,
+    /// The record that the run before has written, if it was a founder's.
+    pub(crate) record: Option<Vec<u8>>,
     /// The host comes back by its ticket.
     pub(crate) returns: bool,
 }
@@ -58,6 +59,7 @@ impl Run {
             number: 0,
             end_before: None,
             leased_from: None,
+            record: None,
             returns: false,
         }
     }
@@ -106,19 +108,29 @@ impl Keeper {
         // Guardians are forked by a process that has neither keys nor sockets.
         let server = server::fork_detached().map_err(io::Error::other)?;
         let (mut left, mut leased_from, mut end_before) = (Entries::default(), None, None);
+        let mut record = None;
         for number in 0.. {
             let (journal, kept) = Journal::pair()?;
             let Some(daemon) = fork_kept()? else {
                 drop(kept);
                 let _ = rustix::thread::set_name(crate::NAME);
                 let (server, returns) = (server.inherited(), self.returns);
-                let run = Run { server, journal, left, number, end_before, leased_from, returns };
-                return Ok(Next::Run(run));
+                return Ok(Next::Run(Run {
+                    server,
+                    journal,
+                    left,
+                    number,
+                    end_before,
+                    leased_from,
+                    record,
+                    returns,
+                }));
             };
             drop(journal);
             self.begin_to_keep()?;
             let status = see_its_end(daemon, &kept, &mut left)?;
             leased_from = kept.leased_from().or(leased_from);
+            record = kept.record();
             end_before = Some(end_in_words(status));
             descendants::kill_all(&[server.pid()]);
             if !was_killed(status) {

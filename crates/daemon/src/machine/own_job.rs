@@ -10,12 +10,13 @@ use landeck_launch::machine::MachineName;
 use landeck_launch::spec::JobSpec;
 use landeck_memory::plan::SETTINGS_WORDS;
 use landeck_wire::{HostNumber, JobId};
+use serde::{Deserialize, Serialize};
 
 use crate::figures::{self, OwnFigures};
 use crate::random;
 
 /// The machine's own job.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct OwnJob {
     pub(crate) job: JobId,
     pub(crate) began: Duration,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 
-use landeck_host::{detached, say};
+use landeck_host::say;
 use landeck_launch::machine::{MachineAnswer, MachineName, MachineQuestion};
 use landeck_launch::spec::JobSpec;
 use landeck_protocols::door::PartAnswer;
@@ -57,18 +57,18 @@ enum Asker {
 }
 
 impl Standing {
-    /// Listens for the callers of a machine on this host, with tokens from this one on. `is_founder` says whether this host
-    /// has founded it.
+    /// Listens for the callers of a machine on this host, with tokens from this one on. The host that has founded it has the
+    /// founder.
     ///
     /// # Errors
     /// The kernel's error: a machine with this name may be there.
-    pub(crate) fn begin(place: Place, is_founder: bool, tokens: u64) -> io::Result<Self> {
+    pub(crate) fn begin(place: Place, founder: Option<Founder>, tokens: u64) -> io::Result<Self> {
         Ok(Self {
             callers: Callers::listen(&place.machine.address(), tokens)?,
             visitors: Visitors::listen(&place.machine.address_of_guests(), tokens << 1)?,
             asked: BTreeMap::new(),
             last_request: 0,
-            founder: is_founder.then(|| Founder::new(place.machine.clone())),
+            founder,
             place,
             load: LoadLooks::default(),
             helper: Helper::default(),
@@ -77,6 +77,11 @@ impl Standing {
             secret: None,
             may_return: false,
         })
+    }
+
+    /// The founder, if this host has founded the machine.
+    pub(crate) const fn founder(&self) -> Option<&Founder> {
+        self.founder.as_ref()
     }
 
     /// Notes that this daemon has come back, or has started again, so nobody waits for it to be ready.
@@ -137,10 +142,7 @@ impl Standing {
             return;
         }
         if let Some(load) = self.load.look(context.now()) {
-            match &mut self.founder {
-                Some(founder) => founder.note_load(context.own_host(), load),
-                None => context.send_machine(HostNumber::ARBITER, MachineMessage::Load(load)),
-            }
+            context.send_machine(HostNumber::ARBITER, MachineMessage::Load(load));
             let (number, host) = (context.own_host(), context.own_entry().name.clone());
             let report = LoadReport { host, number, cores: context.cores(number), load };
             self.helper.go_on(context.now(), &report);
@@ -149,11 +151,8 @@ impl Standing {
     }
 
     /// Tells the founder that a job is over.
-    pub(crate) fn job_over(&mut self, context: &mut Context<'_>, job: JobId) {
-        match &mut self.founder {
-            Some(founder) => founder.job_over(context, job),
-            None => context.send_machine(HostNumber::ARBITER, MachineMessage::JobOver(job)),
-        }
+    pub(crate) fn job_over(&self, context: &mut Context<'_>, job: JobId) {
+        context.send_machine(HostNumber::ARBITER, MachineMessage::JobOver(job));
     }
 
     /// Takes a message of another daemon.
@@ -196,7 +195,7 @@ impl Standing {
                 self.secret = Some(secret);
                 self.keep_ticket(context);
             }
-            (MachineMessage::Answered { request, answer }, None) => {
+            (MachineMessage::Answered { request, answer }, _) if from == HostNumber::ARBITER => {
                 if let Some(asker) = self.asked.remove(&request) {
                     self.answer(context, asker, answer);
                 }
@@ -216,11 +215,7 @@ impl Standing {
         if let Some(warning) = logout::warning() {
             say::complain(warning);
         }
-        let told = match &self.founder {
-            Some(_) => detached::is_ready("", None),
-            None => keeper::is_ready(),
-        };
-        if let Err(error) = told {
+        if let Err(error) = keeper::is_ready() {
             say::complain(format_args!("landeckd cannot leave its terminal: {error}"));
         }
     }
@@ -245,16 +240,15 @@ impl Standing {
             self.visitors.answer_all(job, &PartAnswer::Unknown);
             self.helper.end(job);
         }
-        match &mut self.founder {
-            Some(founder) => founder.word(context, word),
-            None if matches!(
-                word.content,
-                WordContent::HostMoved { host: HostNumber::ARBITER, .. }
-            ) =>
-            {
-                self.keep_ticket(context);
-            }
-            None => {}
+        if let WordContent::HostMoved { host: HostNumber::ARBITER, .. } = word.content {
+            self.keep_ticket(context);
+        }
+    }
+
+    /// The arbiter, which is this host, has given a word.
+    pub(crate) fn given(&mut self, context: &mut Context<'_>, word: &Word) {
+        if let Some(founder) = &mut self.founder {
+            founder.word(context, word);
         }
     }
 
@@ -349,21 +343,13 @@ impl Standing {
     }
 
     fn ask(&mut self, context: &mut Context<'_>, asker: Asker, question: MachineQuestion) {
-        match &mut self.founder {
-            _ if question == MachineQuestion::Log => {
-                self.answer(context, asker, MachineAnswer::Log(log::for_callers()));
-            }
-            Some(founder) => {
-                let answer = founder.answer(context, context.own_host(), question);
-                self.answer(context, asker, answer);
-            }
-            None => {
-                // No answer to the run before of this daemon is taken for one to this.
-                self.last_request = self.last_request.max(numbers_before(context.run())) + 1;
-                self.asked.insert(self.last_request, asker);
-                let asked = MachineMessage::Asked { request: self.last_request, question };
-                context.send_machine(HostNumber::ARBITER, asked);
-            }
+        if question == MachineQuestion::Log {
+            return self.answer(context, asker, MachineAnswer::Log(log::for_callers()));
         }
+        // No answer to the run before of this daemon is taken for one to this.
+        self.last_request = self.last_request.max(numbers_before(context.run())) + 1;
+        self.asked.insert(self.last_request, asker);
+        let asked = MachineMessage::Asked { request: self.last_request, question };
+        context.send_machine(HostNumber::ARBITER, asked);
     }
 }

@@ -19,6 +19,8 @@ const AHEAD_MAX: usize = 1_024;
 pub(crate) enum MembersEvent {
     /// Send a message to another host.
     Send(HostNumber, DaemonMessage),
+    /// The arbiter, which is this host, has given a word. It is sent to this host as to all others.
+    Given(Word),
     /// A word was applied here, with what follows from it.
     Applied(Word, Vec<FollowerOutput>),
     /// All that was said before this host joined was applied at once.
@@ -47,6 +49,16 @@ impl Members {
         (members, events)
     }
 
+    /// The words of a machine whose arbiter this daemon is, with what the run before has kept. This host has no copy of them.
+    pub(crate) fn resumed(own: HostNumber, arbiter: Arbiter) -> Self {
+        Self { arbiter: Some(arbiter), ..Self::join(own) }
+    }
+
+    /// The arbiter, if it is this daemon.
+    pub(crate) const fn arbiter(&self) -> Option<&Arbiter> {
+        self.arbiter.as_ref()
+    }
+
     /// The words of a machine that another daemon is the arbiter of.
     pub(crate) fn join(own: HostNumber) -> Self {
         let follower = WordFollower::new(Snapshot::default());
@@ -68,25 +80,33 @@ impl Members {
         self.arbiter.as_ref().map_or(self.follower.applied(), Arbiter::last)
     }
 
-    /// The entry of a host.
+    /// The entry of a host, as the arbiter knows it, or as it was told here.
     pub(crate) fn host(&self, host: HostNumber) -> Option<&HostEntry> {
-        self.follower.host(host).map(|record| &record.entry)
+        self.standing(host).map(|(entry, _)| entry)
+    }
+
+    /// The entry and the standing of a host, as the arbiter knows them, or as they were told here.
+    pub(crate) fn standing(&self, host: HostNumber) -> Option<(&HostEntry, HostStanding)> {
+        match &self.arbiter {
+            Some(arbiter) => arbiter.host(host),
+            None => self.follower.host(host).map(|record| (&record.entry, record.standing)),
+        }
     }
 
     /// The hosts that take part.
     pub(crate) fn hosts(&self) -> impl Iterator<Item = &HostEntry> {
-        let living = self.follower.hosts().filter(|record| record.standing == HostStanding::Living);
-        living.map(|record| &record.entry)
+        let given = self.arbiter.iter().flat_map(Arbiter::hosts);
+        let told = self.follower.hosts().filter(|_| self.arbiter.is_none());
+        let all = given.chain(told.map(|record| (&record.entry, record.standing)));
+        all.filter(|(_, standing)| *standing == HostStanding::Living).map(|(entry, _)| entry)
     }
 
     /// The number for a host with this name that is admitted: that of a host with this name that is gone, else a new one.
     pub(crate) fn number_for(&self, name: &str) -> HostNumber {
-        let used =
-            self.arbiter.as_ref().map(|arbiter| arbiter.snapshot().hosts).unwrap_or_default();
-        let left = used
-            .iter()
-            .find(|(entry, standing)| *standing == HostStanding::Gone && entry.name == name);
-        let last = used.iter().map(|(entry, _)| entry.host.0).max();
+        let mut used = self.arbiter.iter().flat_map(Arbiter::hosts);
+        let last = used.clone().map(|(entry, _)| entry.host.0).max();
+        let left =
+            used.find(|(entry, standing)| *standing == HostStanding::Gone && entry.name == name);
         let new = || HostNumber(last.map_or(0, |last| last.saturating_add(1)));
         left.map_or_else(new, |(entry, _)| entry.host)
     }
@@ -99,6 +119,12 @@ impl Members {
         let Some(arbiter) = &mut self.arbiter else { return Ok(Vec::new()) };
         let outputs = arbiter.admit(entry)?;
         Ok(self.perform(outputs))
+    }
+
+    /// Everything that was said, as the arbiter has said it, or as it was told here.
+    #[cfg(test)]
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        self.arbiter.as_ref().map_or_else(|| self.follower.snapshot(), Arbiter::snapshot)
     }
 
     /// Asks for a word: gives it on the arbiter, and sends the request elsewhere.
@@ -296,17 +322,14 @@ impl Members {
         events
     }
 
-    fn perform(&mut self, outputs: Vec<ArbiterOutput>) -> Vec<MembersEvent> {
+    fn perform(&self, outputs: Vec<ArbiterOutput>) -> Vec<MembersEvent> {
         let mut events = Vec::new();
         for output in outputs {
             match output {
-                ArbiterOutput::Send { to, word } if to == self.own => {
-                    events.extend(self.take(word));
-                }
-                ArbiterOutput::Welcome { to, snapshot } if to == self.own => {
-                    events.extend(self.welcome(snapshot));
-                }
                 ArbiterOutput::Send { to, word } => {
+                    if to == self.own {
+                        events.push(MembersEvent::Given(word.clone()));
+                    }
                     events.push(MembersEvent::Send(to, DaemonMessage::Word(word)));
                 }
                 ArbiterOutput::Welcome { to, snapshot } => {
@@ -392,6 +415,14 @@ mod tests {
         each.collect()
     }
 
+    fn given(events: &[MembersEvent]) -> Vec<u64> {
+        let each = events.iter().filter_map(|event| match event {
+            MembersEvent::Given(word) => Some(word.number),
+            _ => None,
+        });
+        each.collect()
+    }
+
     fn deliver(host: &mut Members, message: DaemonMessage) -> Vec<MembersEvent> {
         match message {
             DaemonMessage::Welcome(snapshot) => host.welcome(snapshot),
@@ -403,10 +434,15 @@ mod tests {
     #[test]
     fn a_host_that_joins_learns_everything_in_order() {
         let (mut arbiter, first) = Members::found(entry(0));
-        assert_eq!(applied(&first), [1]);
+        assert_eq!(given(&first), [1]);
         assert_eq!(arbiter.number_for("h1"), HostNumber(1));
+        let own: Vec<MembersEvent> =
+            messages(&first, 0).into_iter().flat_map(|it| deliver(&mut arbiter, it)).collect();
+        assert_eq!((own.len(), applied(&own)), (2, vec![1]), "behind its welcome");
         let events = arbiter.admit(entry(1)).unwrap();
-        assert_eq!(applied(&events), [2]);
+        assert_eq!(given(&events), [2]);
+        let own = messages(&events, 0).into_iter().flat_map(|it| deliver(&mut arbiter, it));
+        assert_eq!(applied(&own.collect::<Vec<_>>()), [2], "a host like all others");
         let mut host = Members::join(HostNumber(1));
         let mut seen = Vec::new();
         for message in messages(&events, 1) {
@@ -457,7 +493,7 @@ mod tests {
             seen.extend(applied(&deliver(&mut next, message)));
         }
         assert_eq!(seen, [5], "the words before are in its welcome");
-        assert_eq!(next.words().snapshot(), arbiter.words().snapshot());
+        assert_eq!(next.words().applied(), 5);
         arbiter.applied(host, incarnation, 1, 5);
         assert_eq!(arbiter.renewed(host), []);
         // A host that comes later knows which run it deals with.
@@ -475,7 +511,7 @@ mod tests {
         let incarnation = entry(2).incarnation;
         let lost = WordContent::HostLost { host: HostNumber(2), incarnation, silent_ms: 1 };
         assert_eq!(arbiter.asked(HostNumber(1), entry(1).incarnation, lost.clone()), []);
-        assert_eq!(applied(&arbiter.ask(lost)), [4]);
+        assert_eq!(given(&arbiter.ask(lost)), [4]);
         assert_eq!(arbiter.hosts().count(), 2);
     }
 }

@@ -68,6 +68,22 @@ impl SilenceWatch {
         Self::Arbiter { timing, own, detectors: BTreeMap::new() }
     }
 
+    /// The arbiter's detectors, one for each other host; `None` on another host.
+    pub(crate) const fn detectors(&self) -> Option<&BTreeMap<HostNumber, Detector>> {
+        match self {
+            Self::Arbiter { detectors, .. } => Some(detectors),
+            Self::Host(_) => None,
+        }
+    }
+
+    /// Goes on with the detectors of the arbiter's daemon before this run of it.
+    pub(crate) fn go_on(&mut self, kept: BTreeMap<HostNumber, Detector>, run: u32, now: Duration) {
+        if let Self::Arbiter { detectors, .. } = self {
+            *detectors =
+                kept.into_iter().map(|(host, one)| (host, one.resumed(run, now))).collect();
+        }
+    }
+
     /// The judge of another host. A daemon that has started again has its run, and the time from which the run before had the
     /// lease.
     pub(crate) fn of_host(lease: Lease, resumed: Option<(u32, Duration)>) -> Self {

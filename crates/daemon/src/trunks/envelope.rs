@@ -10,6 +10,7 @@
 //! stream of the two daemons that the trunk connects ([`landeck_channel::pair`]).
 
 use landeck_wire::HostNumber;
+use serde::{Deserialize, Serialize};
 
 /// The length of an envelope without its content.
 pub(crate) const ENVELOPE_BYTES: usize = 12;
@@ -19,7 +20,7 @@ pub(crate) const CONTENT_BYTES_MAX: usize = 16 << 20;
 pub(crate) const HOPS_MAX: u8 = 8;
 
 /// The kind of content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub(crate) enum EnvelopeClass {
     /// Bytes that show that long packets pass; an empty content confirms them.

@@ -13,10 +13,15 @@ use landeck_trust::{cipher_here, common_cipher};
 use landeck_wire::HostNumber;
 use landeck_wire::handover::Cipher;
 use landeck_wire::word::HostEntry;
+use serde::{Deserialize, Serialize};
 
 use crate::addresses::in_order;
 use crate::trunks::envelope::{Envelope, EnvelopeClass};
 use crate::trunks::trunk::{Receipt, Trunk};
+
+mod kept;
+
+pub(crate) use kept::KeptLink;
 
 /// The unconfirmed bytes of one stream above which the other side counts as broken.
 pub(crate) const UNCONFIRMED_BYTES_MAX: usize = 256 << 20;
@@ -31,7 +36,7 @@ const RACE: Duration = Duration::from_secs(5);
 const REFUSED_ROUNDS_MAX: u32 = 3;
 
 /// A content that waits for a trunk, or for its confirmation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Parcel {
     /// The host that it comes from.
     pub(crate) source: HostNumber,
@@ -42,6 +47,7 @@ pub(crate) struct Parcel {
     /// The relays that it has passed.
     pub(crate) hops: u8,
     /// The content.
+    #[serde(with = "kept::bytes")]
     pub(crate) content: Rc<[u8]>,
 }
 

@@ -35,8 +35,7 @@ impl Trunks {
         if let Err(error) = outcome {
             return self.end(reactor, token, &error, now);
         }
-        self.confirm(token);
-        self.flush(reactor, token, now);
+        self.unwritten.insert(token);
     }
 
     fn handle(
@@ -213,8 +212,16 @@ impl Trunks {
         }
     }
 
+    /// Writes everything that was put into trunks since the last time. Nothing leaves before.
+    pub(crate) fn write_out(&mut self, reactor: &Reactor, now: Duration) {
+        while let Some(token) = self.unwritten.pop_first() {
+            self.write(reactor, token, now);
+        }
+    }
+
     /// Fills a trunk and writes it, again and again as long as the kernel takes everything.
-    pub(super) fn flush(&mut self, reactor: &Reactor, token: u64, now: Duration) {
+    fn write(&mut self, reactor: &Reactor, token: u64, now: Duration) {
+        self.confirm(token);
         loop {
             let Some(one) = self.trunks.get_mut(&token) else { return };
             let link = match one.serves {
@@ -229,6 +236,9 @@ impl Trunks {
             }
             if let Err(error) = one.trunk.write(reactor) {
                 return self.end(reactor, token, &error, now);
+            }
+            if std::mem::take(&mut one.is_answered) {
+                return self.drop_trunk(reactor, token);
             }
             if !has_more || !one.trunk.has_room() {
                 return;

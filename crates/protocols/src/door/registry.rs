@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
+use serde::{Deserialize, Serialize};
+
 use super::name::Name;
 use super::object::{Object, ObjectAnswer, ObjectKind, ObjectQuestion};
 use super::verdict::Verdict;
 
 /// Objects, each with a number that is never given out again. Each kind has names of its own.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Registry<T> {
     most: usize,
     /// The last number given out.
@@ -19,7 +21,7 @@ pub(crate) struct Registry<T> {
 }
 
 /// An object in a registry.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct GroupEntry<T> {
     pub(crate) kind: ObjectKind,
     pub(crate) name: Option<Name>,

@@ -107,7 +107,7 @@ pub enum NumbersError {
 }
 
 /// The arbiter of a machine.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Arbiter {
     hosts: BTreeMap<HostNumber, Admitted>,
     segments: BTreeMap<SegmentId, JobPart>,
@@ -121,7 +121,7 @@ pub struct Arbiter {
     last: u64,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Admitted {
     entry: HostEntry,
     standing: HostStanding,
@@ -134,14 +134,14 @@ struct Admitted {
 }
 
 /// A segment of a job on a host.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct JobPart {
     job: JobId,
     host: HostNumber,
     incarnation: HostIncarnation,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct JobWords {
     /// Whether its conductor is done with it. It is forgotten when no host has a part of it.
     is_done: bool,
@@ -188,6 +188,17 @@ impl Arbiter {
     #[must_use]
     pub const fn last(&self) -> u64 {
         self.last
+    }
+
+    /// The newest incarnation of a host, and its standing.
+    #[must_use]
+    pub fn host(&self, host: HostNumber) -> Option<(&HostEntry, HostStanding)> {
+        self.hosts.get(&host).map(|known| (&known.entry, known.standing))
+    }
+
+    /// The newest incarnations of all hosts, and their standings, in the order of their numbers.
+    pub fn hosts(&self) -> impl Iterator<Item = (&HostEntry, HostStanding)> + Clone {
+        self.hosts.values().map(|known| (&known.entry, known.standing))
     }
 
     /// The number of words that are kept because some living host has not applied them.

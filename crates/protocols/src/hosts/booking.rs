@@ -62,7 +62,7 @@ pub struct NothingFree {
 }
 
 /// The book of a machine.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Booking {
     hosts: BTreeMap<HostNumber, HostCores>,
     jobs: BTreeMap<JobId, BookedJob>,
@@ -70,7 +70,7 @@ pub struct Booking {
     waiting: VecDeque<JobId>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct HostCores {
     count: u16,
     /// The load that the host has told last.
@@ -79,7 +79,7 @@ struct HostCores {
     is_open: bool,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct BookedJob {
     shares: Vec<BookedShare>,
     is_exclusive: bool,

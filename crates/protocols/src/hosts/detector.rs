@@ -11,14 +11,16 @@ use std::time::Duration;
 
 use landeck_wire::heartbeat::Heartbeat;
 use landeck_wire::{HostIncarnation, HostNumber};
+use serde::{Deserialize, Serialize};
 
+use super::runs::numbers_before;
 use super::timing::{HostTiming, Looks};
 
 /// The former incarnations of a host that are remembered.
 const FORMER_MAX: usize = 64;
 
 /// A host as its detector sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HostSight {
     /// Its heartbeats echo.
     Up,
@@ -60,7 +62,7 @@ pub enum DetectorOutput {
 }
 
 /// The detector of one host, at the arbiter.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Detector {
     timing: HostTiming,
     host: HostNumber,
@@ -122,6 +124,19 @@ impl Detector {
         let forgotten = former.len().saturating_sub(FORMER_MAX);
         former.drain(..forgotten);
         Self { former, ..Self::new(self.timing, self.host, incarnation, self.own, now) }
+    }
+
+    /// Goes on as this run of the arbiter's daemon, which was started again, from what the run before has kept. It may have
+    /// renewed the host's view until now. Nobody is judged before a whole T of punctual looks.
+    #[must_use]
+    pub fn resumed(self, run: u32, now: Duration) -> Self {
+        let mut resumed = self;
+        resumed.next_number = numbers_before(run) + 1;
+        resumed.looks = Looks::new(now);
+        if resumed.is_living() {
+            (resumed.next_beat, resumed.renewed.1, resumed.answered) = (now, now, now);
+        }
+        resumed
     }
 
     /// The host as it is seen now.

@@ -6,7 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use landeck_wire::word::{HostEntry, WordContent};
 use landeck_wire::{HostNumber, JobId, ProcessId};
+use serde::{Deserialize, Serialize};
 
 use crate::door::registry::Registry;
 use crate::door::{ObjectAnswer, ObjectKind, ObjectQuestion, ObjectRequest, Verdict};
@@ -15,7 +17,7 @@ use crate::door::{ObjectAnswer, ObjectKind, ObjectQuestion, ObjectRequest, Verdi
 pub const JOB_NAMES_MAX: usize = 1 << 16;
 
 /// The names of all jobs.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct NameTable {
     /// The objects with a name, each with the host of its owner.
     jobs: BTreeMap<JobId, Registry<HostNumber>>,
@@ -56,8 +58,24 @@ impl NameTable {
         }
     }
 
+    /// Notes what follows from a word of the arbiter.
+    pub fn take(&mut self, word: &WordContent) {
+        match *word {
+            WordContent::ProcessEnded { job, process, .. } => self.process_ended(job, process),
+            // Its processes keep their names, and are answered no more.
+            WordContent::HostLost { host, .. } => drop(self.lost.insert(host)),
+            WordContent::HostGone { host, .. } => self.host_gone(host),
+            WordContent::HostJoined(HostEntry { host, .. }) => drop(self.lost.remove(&host)),
+            WordContent::JobOver { job } => {
+                self.jobs.remove(&job);
+                self.ended.remove(&job);
+            }
+            _ => {}
+        }
+    }
+
     /// Takes back the names of a process that has ended, but for the claim to say why it aborts the job: nobody says it again.
-    pub fn process_ended(&mut self, job: JobId, process: ProcessId) {
+    fn process_ended(&mut self, job: JobId, process: ProcessId) {
         self.ended.entry(job).or_default().insert(process);
         for names in self.jobs.values_mut() {
             names.remove_all(|entry| {
@@ -66,27 +84,11 @@ impl NameTable {
         }
     }
 
-    /// Answers the processes of a host no more, which is lost. They keep their names.
-    pub fn host_lost(&mut self, host: HostNumber) {
-        self.lost.insert(host);
-    }
-
     /// Takes back the names of all processes of a host that is gone.
-    pub fn host_gone(&mut self, host: HostNumber) {
+    fn host_gone(&mut self, host: HostNumber) {
         for names in self.jobs.values_mut() {
             names.remove_all(|entry| entry.beside == host);
         }
-    }
-
-    /// Answers the processes of a host from now on, which has joined, for the first time or again.
-    pub fn host_joined(&mut self, host: HostNumber) {
-        self.lost.remove(&host);
-    }
-
-    /// Forgets a job that is over.
-    pub fn job_over(&mut self, job: JobId) {
-        self.jobs.remove(&job);
-        self.ended.remove(&job);
     }
 }
 
@@ -94,7 +96,7 @@ impl NameTable {
 mod tests {
     use super::*;
     use crate::door::{Name, Object};
-    use landeck_wire::{Incarnation, SegmentId, Slot};
+    use landeck_wire::{HostIncarnation, Incarnation, SegmentId, Slot};
 
     const JOB: JobId = JobId(7);
 
@@ -212,22 +214,25 @@ mod tests {
         table.process_ended(JOB, process(1, 0));
         assert_eq!(claim(&mut table, JOB, (2, 0)), Verdict::InUse);
         assert_eq!(claim(&mut table, JobId(8), (2, 0)), Verdict::Granted, "another job");
-        table.job_over(JOB);
+        table.take(&WordContent::JobOver { job: JOB });
         assert_eq!(claim(&mut table, JOB, (2, 0)), Verdict::Granted);
     }
 
     #[test]
     fn the_names_of_a_lost_host_end_when_it_is_gone() {
+        let (host, incarnation) = (HostNumber(1), HostIncarnation(11));
         let mut table = NameTable::default();
         publish(&mut table, (1, 0), "a");
         publish(&mut table, (2, 0), "b");
-        table.host_lost(HostNumber(1));
+        table.take(&WordContent::HostLost { host, incarnation, silent_ms: 1 });
         assert_eq!(find(&mut table, "a"), Some(process(1, 0)), "its process may still run");
         assert_eq!(publish(&mut table, (1, 4), "c").verdict, Verdict::NotAlive);
-        table.host_gone(HostNumber(1));
+        table.take(&WordContent::HostGone { host, incarnation });
         assert_eq!((find(&mut table, "a"), find(&mut table, "b")), (None, Some(process(2, 0))));
         assert_eq!(publish(&mut table, (1, 4), "c").verdict, Verdict::NotAlive);
-        table.host_joined(HostNumber(1));
+        let (name, key, addresses) = ("h1".to_owned(), [0; 32], Vec::new());
+        let entry = HostEntry { host, incarnation, name, key, addresses, cores: 1 };
+        table.take(&WordContent::HostJoined(entry));
         number(&publish(&mut table, (1, 5), "c"));
     }
 
@@ -239,7 +244,7 @@ mod tests {
         }
         assert_eq!(publish(&mut table, (1, 0), "more").verdict, Verdict::TooMany);
         table.process_ended(JOB, process(1, 0));
-        table.job_over(JOB);
+        table.take(&WordContent::JobOver { job: JOB });
         assert!(table.jobs.is_empty() && table.ended.is_empty());
     }
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// The arbiter waits this long beyond T, so that clocks of different rates cannot make a lost host's view valid.
 const MARGIN: Duration = Duration::from_millis(100);
 /// The shortest lease.
@@ -14,7 +16,7 @@ const SILENCE_MIN: Duration = Duration::from_secs(1);
 const BEATS: u32 = 10;
 
 /// The times of the hosts of one machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostTiming {
     timeout: Duration,
 }
@@ -78,7 +80,7 @@ impl HostTiming {
 ///
 /// A driver that was stopped has messages in its sockets that it has not read. So it judges nobody before it has
 /// drained its sockets and looked punctually for a whole T.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Looks {
     last: Duration,
     punctual_since: Duration,

@@ -22,7 +22,7 @@ const ORPHANED: (u8, &str) = (128 + 9, "the daemon (landeckd) of its launcher's 
 
 impl WholeJob {
     /// Keeps the job with its hosts for the next run of this daemon.
-    pub(super) fn keep(&self, context: &Context<'_>) {
+    pub(crate) fn keep(&self, context: &Context<'_>) {
         let journal = context.journal();
         if journal.is_kept() {
             let (name, spec) = (EntryName::Conducted(self.spec.job), Box::new(self.spec.clone()));
@@ -42,7 +42,9 @@ impl WholeJob {
         let added = spec.hosts[spec.first_hosts()..].iter().map(|host| host.number);
         let growth = Growth::resumed(added);
         let mut whole = Self { awaited, growth, ..Self::of_guests(spec, tokens) };
-        if runs {
+        if whole.spec.is_of_guests() {
+            whole.go_on_running(context);
+        } else if runs {
             whole.phase = Phase::Waiting { until: context.now() + LAUNCHER_TIME };
         } else {
             whole.ask_all(context, &JobContent::Dismiss);

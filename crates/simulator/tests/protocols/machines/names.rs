@@ -8,7 +8,8 @@ use landeck_protocols::door::{
     Name, ObjectAnswer, ObjectKind, ObjectQuestion, ObjectRequest, Verdict,
 };
 use landeck_protocols::hosts::NameTable;
-use landeck_wire::{HostNumber, Incarnation, JobId, ProcessId, SegmentId, Slot};
+use landeck_wire::word::{ProcessEnd, WordContent};
+use landeck_wire::{HostIncarnation, HostNumber, Incarnation, JobId, ProcessId, SegmentId, Slot};
 
 use super::draw::Draw;
 use super::event_log::{EventLog, ProtocolFailure};
@@ -185,17 +186,20 @@ impl World {
                 self.plan(DELAY_MAX, Event::Word(process));
             }
             Event::Word(process) => {
-                self.table.process_ended(JOB, process);
+                let end = ProcessEnd::Left;
+                self.table.take(&WordContent::ProcessEnded { job: JOB, process, end });
                 self.forget(process);
             }
             Event::HostLost(host) => {
                 self.lost.insert(host);
-                self.table.host_lost(host);
+                let incarnation = HostIncarnation(1);
+                self.table.take(&WordContent::HostLost { host, incarnation, silent_ms: 1 });
                 self.plan(GONE_AFTER, Event::HostGone(host));
             }
             Event::HostGone(host) => {
                 self.gone.insert(host);
-                self.table.host_gone(host);
+                let incarnation = HostIncarnation(1);
+                self.table.take(&WordContent::HostGone { host, incarnation });
                 let its: Vec<ProcessId> = self.processes.keys().copied().collect();
                 its.into_iter().filter(|it| host_of(*it) == host).for_each(|it| self.forget(it));
             }
