@@ -15,9 +15,11 @@ use landeck_launch::spec::JobSpec;
 use landeck_wire::word::HostEntry;
 use landeck_wire::{ControlMessage, HostNumber, JobId, MachineId};
 use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::io::{pread, pwrite};
+use rustix::io::{Errno, pread, pwrite, retry_on_intr};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::bootstrap::DaemonOptions;
@@ -146,6 +148,18 @@ impl KeptJournal {
         self.record.read()
     }
 
+    /// Tells the daemon that this process is its keeper now, and depends on no other process.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub(crate) fn says_that_it_keeps(&self) -> io::Result<()> {
+        match send(&self.changes, &[0], SendFlags::NOSIGNAL) {
+            // The daemon has ended.
+            Ok(_) | Err(Errno::PIPE | Errno::CONNRESET) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
     /// The time from which the lease of the host counts, if the daemon has written one.
     pub(crate) fn leased_from(&self) -> Option<Duration> {
         let mut nanoseconds = [0; 8];
@@ -173,6 +187,18 @@ impl Journal {
         let kept =
             KeptJournal { changes: theirs, lease: lease.try_clone()?, record: record.share()? };
         Ok((Self { keeper: Some(ours), lease: Some(lease), record: Some(record) }, kept))
+    }
+
+    /// Waits until the keeper depends on no other process.
+    ///
+    /// # Errors
+    /// The kernel's error: the keeper has ended.
+    pub(crate) fn wait_for_keeper(&self) -> io::Result<()> {
+        let Some(keeper) = &self.keeper else { return Ok(()) };
+        match retry_on_intr(|| recv(keeper, &mut [0; 1][..], RecvFlags::empty()))? {
+            (_, 0) => Err(io::ErrorKind::UnexpectedEof.into()),
+            _ => Ok(()),
+        }
     }
 
     /// Whether anybody keeps it.

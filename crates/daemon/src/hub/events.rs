@@ -156,6 +156,10 @@ impl Hub {
             self.trunks.host_restarted(&self.reactor, host, run, now);
         }
         self.with_lanes(|lanes, tools| lanes.host_restarted(tools, host, run));
+        if self.members.is_arbiter() {
+            // Its daemon has started again itself, and knows that.
+            return Vec::new();
+        }
         self.for_jobs(Incoming::Restarted(host))
     }
 

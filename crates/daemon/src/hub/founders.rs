@@ -32,7 +32,7 @@ impl Hub {
         record: Record<'_>,
     ) -> io::Result<(Self, Founder)> {
         let (own, run) = (station.own.host, station.run);
-        let members = Members::resumed(own, record.arbiter.into_owned());
+        let members = Members::resumed(own, run, record.arbiter.into_owned());
         let mut hub = Self::with_members(port, station, members)?;
         let now = hub.now();
         hub.names = record.names.into_owned();

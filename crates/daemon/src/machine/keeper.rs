@@ -128,6 +128,7 @@ impl Keeper {
             };
             drop(journal);
             self.begin_to_keep()?;
+            kept.says_that_it_keeps()?;
             let status = see_its_end(daemon, &kept, &mut left)?;
             leased_from = kept.leased_from().or(leased_from);
             record = kept.record();
@@ -203,11 +204,13 @@ fn wait_for(writes: &OwnedFd, ended: &OwnedFd) -> io::Result<bool> {
     }
 }
 
-/// Says that the kept daemon is ready. It still ends with its keeper.
+/// Says that the kept daemon is ready, once its keeper does not end with the process that was started. The daemon still ends with
+/// its keeper.
 ///
 /// # Errors
 /// The kernel's error.
-pub(crate) fn is_ready() -> io::Result<()> {
+pub(crate) fn is_ready(journal: &Journal) -> io::Result<()> {
+    journal.wait_for_keeper()?;
     detached::is_ready("", None)?;
     Ok(set_parent_process_death_signal(Some(Signal::TERM))?)
 }

@@ -215,7 +215,7 @@ impl Standing {
         if let Some(warning) = logout::warning() {
             say::complain(warning);
         }
-        if let Err(error) = keeper::is_ready() {
+        if let Err(error) = keeper::is_ready(context.journal()) {
             say::complain(format_args!("landeckd cannot leave its terminal: {error}"));
         }
     }

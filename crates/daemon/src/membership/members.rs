@@ -31,6 +31,8 @@ pub(crate) enum MembersEvent {
 #[derive(Debug)]
 pub(crate) struct Members {
     own: HostNumber,
+    /// The run of this daemon.
+    run: u32,
     arbiter: Option<Arbiter>,
     follower: WordFollower,
     is_welcome: bool,
@@ -50,8 +52,8 @@ impl Members {
     }
 
     /// The words of a machine whose arbiter this daemon is, with what the run before has kept. This host has no copy of them.
-    pub(crate) fn resumed(own: HostNumber, arbiter: Arbiter) -> Self {
-        Self { arbiter: Some(arbiter), ..Self::join(own) }
+    pub(crate) fn resumed(own: HostNumber, run: u32, arbiter: Arbiter) -> Self {
+        Self { run, arbiter: Some(arbiter), ..Self::join(own) }
     }
 
     /// The arbiter, if it is this daemon.
@@ -62,7 +64,8 @@ impl Members {
     /// The words of a machine that another daemon is the arbiter of.
     pub(crate) fn join(own: HostNumber) -> Self {
         let follower = WordFollower::new(Snapshot::default());
-        Self { own, arbiter: None, follower, is_welcome: false, pending: BTreeMap::new() }
+        let (run, arbiter, is_welcome, pending) = (0, None, false, BTreeMap::new());
+        Self { own, run, arbiter, follower, is_welcome, pending }
     }
 
     /// Whether this daemon is the arbiter.
@@ -249,6 +252,13 @@ impl Members {
         }
     }
 
+    /// Notes for the arbiter, if it is this daemon, which words this host has applied.
+    fn note_own_applied(&mut self) {
+        if let Some(incarnation) = self.host(self.own).map(|entry| entry.incarnation) {
+            self.applied(self.own, incarnation, self.run, self.follower.applied());
+        }
+    }
+
     /// Notes that the daemon of a host has started again, as this run; for the arbiter. The host is welcomed again when its
     /// trunk is renewed.
     pub(crate) fn restarted(&mut self, host: HostNumber, run: u32) {
@@ -282,6 +292,7 @@ impl Members {
         self.is_welcome = true;
         self.follower = WordFollower::new(snapshot);
         let mut events = vec![MembersEvent::Welcomed];
+        self.note_own_applied();
         let early: Vec<Word> = std::mem::take(&mut self.pending).into_values().collect();
         for word in early {
             events.extend(self.take(word));
@@ -302,6 +313,7 @@ impl Members {
             return Vec::new();
         }
         let mut outputs = self.follower.take(word);
+        self.note_own_applied();
         let mut events = Vec::new();
         outputs.retain(|output| match output {
             FollowerOutput::Resend { from } => {
@@ -443,6 +455,10 @@ mod tests {
         assert_eq!(given(&events), [2]);
         let own = messages(&events, 0).into_iter().flat_map(|it| deliver(&mut arbiter, it));
         assert_eq!(applied(&own.collect::<Vec<_>>()), [2], "a host like all others");
+        let kept = |arbiter: &Members| arbiter.arbiter().map(Arbiter::kept);
+        assert_eq!(kept(&arbiter), Some(1));
+        arbiter.applied(HostNumber(1), entry(1).incarnation, 0, 2);
+        assert_eq!(kept(&arbiter), Some(0), "all hosts have applied all words");
         let mut host = Members::join(HostNumber(1));
         let mut seen = Vec::new();
         for message in messages(&events, 1) {

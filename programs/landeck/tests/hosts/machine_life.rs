@@ -108,7 +108,7 @@ impl<'a> Life<'a> {
         let (other, time) = (1 + number as usize % (HOSTS - 1), Duration::from_millis(time));
         let time = time * factor;
         let done = match kind {
-            0 => self.kill_daemon(other),
+            0 => self.kill_daemon(host),
             1 => self.stop_daemon(host, time),
             2 => self.cut(host, time),
             3 => self.kill_launcher(host),
@@ -335,8 +335,8 @@ fn a_random_life_ends_with_its_founder() {
     let Some(cluster) = lab(test, HOSTS, &["n2", "n3"]) else { return };
     let mut life = Life::new(&cluster);
     life.go_on(life_seconds() / SHORTER);
-    cluster.signal(0, "landeckd", "KILL");
     life.mend(true);
+    cluster.kill_for_good(0);
     life.end_all();
     cluster.assert_nothing_left();
     run(&mut cluster.landeck(&["vm", "status"])).assert(125, &["no machine of this user"]);

@@ -336,7 +336,7 @@ fn a_machine_ends_with_its_founder_and_when_it_is_stopped() {
     let start = ["vm", "start", "--name", "lab", "--rsh", "landeck-rsh", "n2"];
     run(&mut cluster.landeck(&start)).assert(0, &[]);
     let running = cluster.start_waiting(1, "long", &cluster.all_of(2));
-    cluster.signal(0, "landeckd", "KILL");
+    cluster.kill_for_good(0);
     assert!(running.end().status.code().is_some_and(|code| code != 0));
     cluster.assert_nothing_left();
 }

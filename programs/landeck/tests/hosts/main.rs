@@ -227,6 +227,13 @@ impl Cluster {
         self.signal(host, "landeck-keeper", "CONT");
     }
 
+    /// Kills the daemon of a host of a machine and its keeper, so nobody starts it again.
+    fn kill_for_good(&self, host: usize) {
+        self.signal(host, "landeck-keeper", "STOP");
+        self.signal_pid(host, self.daemon(host), "KILL");
+        self.signal(host, "landeck-keeper", "KILL");
+    }
+
     /// Checks that nothing but the host itself runs on a host.
     fn assert_nothing_left_on(&self, host: usize) {
         let until = Instant::now() + GONE_WITHIN;

@@ -1,4 +1,4 @@
-//! Daemons that are killed and start again: their processes go on.
+//! Daemons that are killed and start again, the founder's among them: their processes go on.
 
 use landeck::{Job, Tag};
 
@@ -85,7 +85,7 @@ fn hosts_whose_daemons_have_started_again_reach_each_other() {
     let kill = |host: usize, times: &str| {
         cluster.signal_pid(host, cluster.daemon(host), "KILL");
         wait_until("the next run", || {
-            let it = cluster.status_on(0)["hosts"][host].clone();
+            let it = cluster.status_on((host + 1) % 2)["hosts"][host].clone();
             it["state"] == "up" && it["why"].as_str().unwrap().contains(times)
         });
     };
@@ -96,12 +96,14 @@ fn hosts_whose_daemons_have_started_again_reach_each_other() {
         (0..3).for_each(|host| drop(cluster.shell(host, "rm /tmp/go")));
     };
     kill(1, "again, once");
+    kill(0, "again, once");
     // A host that comes learns which run of n2 it deals with.
     run(&mut cluster.landeck(&["vm", "add", "--rsh", "landeck-rsh", "n3"])).assert(0, &[]);
     ends(begin());
     // So does a daemon that starts again, and processes that were there before.
     let before = begin();
     kill(2, "again, once");
+    kill(0, "again, 2 times");
     ends(before);
     ends(begin());
     let before = begin();
@@ -134,12 +136,21 @@ fn a_job_outlives_the_daemon_that_conducts_it() {
     let Some(cluster) = lab("a_job_outlives_the_daemon_that_conducts_it", 2, &["n2"]) else {
         return;
     };
+    // The founder's daemon conducts the jobs of its host, as others do.
+    [1, 0].into_iter().for_each(|conductor| outlive(&cluster, conductor));
+    cluster.stop_lab();
+}
+
+/// Jobs whose launchers are on this host of two outlive its daemon three times.
+fn outlive(cluster: &Cluster, conductor: usize) {
+    let name = cluster.hosts.name(conductor);
+    (0..2).for_each(|host| drop(cluster.shell(host, "rm -f /tmp/go /tmp/fail")));
     let wait = "echo ready; until [ -e /tmp/go ]; do sleep 0.05; done; echo end; exit 3";
     let fail = "echo ready; until [ -e /tmp/fail ]; do sleep 0.05; done; exit 9";
     let begin = |name: &str, on_failure: &str, script: &str| {
         let way = ["run", "--name", name, "--on-failure", on_failure, "--map-by", "node"];
         let how = [&way[..], &["-n", "4", "sh", "-c", script]].concat();
-        let running = start(&mut cluster.landeck_on(1, &how));
+        let running = start(&mut cluster.landeck_on(conductor, &how));
         running.out.wait_for("its processes", |text| text.matches("ready\n").count() == 4);
         running
     };
@@ -147,17 +158,17 @@ fn a_job_outlives_the_daemon_that_conducts_it() {
     let fails = begin("fails", "abort", fail);
     let ended = begin("ended", "abort", "echo ready; sleep 299");
     for times in ["again, once", "again, 2 times", "again, 3 times"] {
-        cluster.signal_pid(1, cluster.daemon(1), "KILL");
+        cluster.signal_pid(conductor, cluster.daemon(conductor), "KILL");
         wait_until("the next run", || {
-            let n2 = cluster.status_on(0)["hosts"][1].clone();
-            n2["state"] == "up" && n2["why"].as_str().unwrap().contains(times)
+            let host = cluster.status_on(1 - conductor)["hosts"][conductor].clone();
+            host["state"] == "up" && host["why"].as_str().unwrap().contains(times)
         });
-        wait_until("a job on n2", || cluster.where_on(1, &["-n", "1"]) == ["n2"]);
+        wait_until("a job there", || cluster.where_on(conductor, &["-n", "1"]) == [name.as_str()]);
     }
     let mut all = cluster.jobs_on(0);
     all.sort();
     assert_eq!(all, ["ended", "ends", "fails"]);
-    let log = run(&mut cluster.landeck_on(1, &["vm", "log"]));
+    let log = run(&mut cluster.landeck_on(conductor, &["vm", "log"]));
     log.assert(0, &[]);
     assert!(
         log.out.contains("as run 3: the run before was killed by signal 9 (SIGKILL)"),
@@ -165,14 +176,14 @@ fn a_job_outlives_the_daemon_that_conducts_it() {
     );
     let said = "landeckd on this host has started again. The job goes on";
     // A failure on the other host ends its job, an order ends another one, and the last one ends by itself.
-    cluster.shell(0, "touch /tmp/fail");
-    fails.end().assert(9, &[said, "host n1) ended with exit code 9"]);
-    run(&mut cluster.landeck(&["end", "ended"])).assert(0, &[]);
-    ended.end().assert(143, &[said, "`landeck end` on host n1"]);
+    let other = cluster.hosts.name(1 - conductor);
+    cluster.shell(1 - conductor, "touch /tmp/fail");
+    fails.end().assert(9, &[said, &format!("host {other}) ended with exit code 9")]);
+    run(&mut cluster.landeck_on(1 - conductor, &["end", "ended"])).assert(0, &[]);
+    ended.end().assert(143, &[said, &format!("`landeck end` on host {other}")]);
     (0..2).for_each(|host| drop(cluster.shell(host, "touch /tmp/go")));
     let ends = ends.end();
     assert_eq!(ends.assert(3, &[said]).out.matches("end\n").count(), 4, "{ends:?}");
-    cluster.stop_lab();
 }
 
 #[test]
@@ -228,5 +239,44 @@ fn a_job_whose_conductor_is_killed_before_it_runs_is_given_up() {
     wait_until("the job is over", || cluster.jobs_on(0).is_empty());
     assert!((0..3).all(|host| cluster.named(host, "sleep").is_empty()), "nothing was started");
     assert_eq!(cluster.where_on(1, &["--map-by", "node", "-n", "3"]), ["n1", "n2", "n3"]);
+    cluster.stop_lab();
+}
+
+#[test]
+fn a_founder_whose_daemon_is_killed_forgets_nothing() {
+    let test = "a_founder_whose_daemon_is_killed_forgets_nothing";
+    let Some(cluster) = lab(test, 4, &["n2", "n3"]) else { return };
+    let vm = |words: &[&str]| {
+        run(&mut cluster.landeck(&[&["vm"], words].concat())).assert(0, &[]);
+    };
+    let why = |host: usize| cluster.status_on(1)["hosts"][host]["why"].as_str().unwrap().to_owned();
+    vm(&["drain", "n3", "--reason", "new disk"]);
+    // One job has a host for itself, one waits for it, and the output of one passes through the founder's daemon.
+    let script = "until [ -e /tmp/go ]; do echo tick; sleep 0.01; done; echo end";
+    let way = ["run", "--name", "talks", "--map-by", "node", "-n", "2", "--on-failure", "notify"];
+    let talks = start(&mut cluster.landeck_on(1, &[&way[..], &["sh", "-c", script]].concat()));
+    talks.out.wait_for("its output", |text| text.contains("tick"));
+    let waits = ["run", "--name", "waits", "--exclusive", "--wait", "-n", "1", "hostname"];
+    let mut waiting = start(&mut cluster.landeck_on(1, &waits));
+    for times in ["again, once", "again, 2 times", "again, 3 times"] {
+        cluster.signal_pid(0, cluster.daemon(0), "KILL");
+        wait_until("the next run", || why(0).contains(times));
+        assert_eq!((why(2), cluster.jobs_on(2)), ("new disk".to_owned(), vec!["talks".to_owned()]));
+    }
+    let refused = run(&mut cluster.landeck(&["run", "--exclusive", "-n", "1", "true"]));
+    refused.assert(125, &["no host of lab is free: talks on n2 n1"]);
+    assert!(waiting.goes_on(), "{}", waiting.err.text());
+    vm(&["resume", "n3"]);
+    assert_eq!(waiting.end().assert(0, &[]).out, "n3\n");
+    // A host that was lost knows its ticket, and one that is new is admitted.
+    cluster.lose(2);
+    wait_until("n3 is back", || why(2).contains("time 2 in the machine"));
+    vm(&["add", "--rsh", "landeck-rsh", "n4"]);
+    (0..2).for_each(|host| drop(cluster.shell(host, "touch /tmp/go")));
+    let talks = talks.end();
+    talks.assert(0, &[]);
+    assert_eq!(talks.out.matches("end\n").count(), 2, "{talks:?}");
+    wait_until("all jobs are over", || cluster.jobs_on(2).is_empty());
+    assert_eq!(cluster.where_on(3, &["--map-by", "node", "-n", "4"]), ["n1", "n2", "n3", "n4"]);
     cluster.stop_lab();
 }
