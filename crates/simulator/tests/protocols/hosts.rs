@@ -76,6 +76,25 @@ fn killed_daemons_of_hosts_that_are_cut_off_do_not_prolong_their_leases() {
 }
 
 #[test]
+fn a_killed_arbiter_that_is_there_again_in_time_ends_nothing() {
+    let (kill_arbiter, reset) = (Duration::from_secs(5), Duration::from_secs(20));
+    let faults = FaultRates { kill_arbiter, reset, ..FaultRates::default() };
+    let setting = |seed| HostsSetting {
+        process_ends: Duration::from_secs(3),
+        kill_pause: Duration::from_millis(500),
+        ..with(seed, faults)
+    };
+    let reports = by_seed(15, |seed| hosts::run(&setting(seed)));
+    assert!(reports.iter().all(|report| report.losses == 0));
+    // One that comes back late has not heard of hosts that were cut off meanwhile.
+    let (kill_arbiter, cut) = (Duration::from_secs(30), Duration::from_secs(60));
+    let faults = FaultRates { kill_arbiter, cut, ..FaultRates::default() };
+    let setting = |seed| HostsSetting { kill_pause: Duration::from_secs(8), ..with(seed, faults) };
+    let reports = by_seed(15, |seed| hosts::run(&setting(seed)));
+    assert!(reports.iter().all(|report| report.losses > 0));
+}
+
+#[test]
 fn trunks_that_break_and_hosts_that_start_anew_lose_no_word() {
     let (reset, restart) = (Duration::from_secs(2), Duration::from_secs(100));
     let faults = FaultRates { reset, restart, ..FaultRates::default() };

@@ -20,6 +20,7 @@ use super::hosts_setting::HostsSetting;
 use super::link::{Quality, TcpStream};
 use landeck_simulator::{Events, Time};
 
+mod arbiter;
 mod faults;
 mod runs;
 mod trunks;
@@ -184,6 +185,8 @@ enum Fault {
     Restart,
     Reset,
     Kill,
+    /// The daemon of the arbiter is killed, and started again.
+    KillArbiter,
 }
 
 #[derive(Debug)]
@@ -370,6 +373,7 @@ impl World {
             (Fault::Restart, rates.restart),
             (Fault::Reset, rates.reset),
             (Fault::Kill, rates.kill),
+            (Fault::KillArbiter, rates.kill_arbiter),
         ];
         for (fault, mean) in faults {
             self.plan_fault(fault, mean);
@@ -662,11 +666,11 @@ impl World {
         let before = follower.applied();
         let outputs = follower.take(word);
         let after = follower.applied();
-        let own = HostIncarnation(current.incarnation);
+        let (own, run) = (HostIncarnation(current.incarnation), current.run);
         let check = self.checks.applied(node, before, after, &outputs);
         self.check(check);
         if node == 0 {
-            self.arbiter.applied(HostNumber(0), own, 0, after);
+            self.arbiter.applied(HostNumber(0), own, run, after);
         }
         if outputs.iter().any(|output| matches!(output, FollowerOutput::Resend { .. })) {
             self.send_up(node, Up::Resend(own));

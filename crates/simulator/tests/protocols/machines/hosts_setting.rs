@@ -21,6 +21,8 @@ pub(crate) struct FaultRates {
     pub(crate) reset: Duration,
     /// A daemon is killed, and started again as the next run of its incarnation.
     pub(crate) kill: Duration,
+    /// The daemon of the arbiter is killed, and goes on from its record.
+    pub(crate) kill_arbiter: Duration,
 }
 
 /// The input of a run of several hosts.
@@ -42,7 +44,7 @@ pub(crate) struct HostsSetting {
     pub(crate) process_ends: Duration,
     /// The faults.
     pub(crate) faults: FaultRates,
-    /// The longest time until a killed daemon is there again. Up to T/2, only daemons are killed whose view is valid, so their
+    /// The longest time until a killed daemon is there again. Up to T/2, only daemons of other hosts than the arbiter's are killed whose view is valid, so their
     /// hosts are not lost.
     pub(crate) kill_pause: Duration,
     /// The length of the time with faults. A time of rest follows.
@@ -86,6 +88,7 @@ impl HostsSetting {
             restart: rate(8 * lease),
             reset: rate(2 * lease),
             kill: rate(2 * lease),
+            kill_arbiter: rate(2 * lease),
         };
         Self {
             seed,

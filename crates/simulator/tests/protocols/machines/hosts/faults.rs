@@ -171,6 +171,7 @@ impl World {
             Fault::Restart => rates.restart,
             Fault::Reset => rates.reset,
             Fault::Kill => rates.kill,
+            Fault::KillArbiter => rates.kill_arbiter,
         };
         if self.is_healed {
             return;
@@ -200,6 +201,7 @@ impl World {
             Fault::Reset => return self.reset(node),
             Fault::Restart => return self.restart(node),
             Fault::Kill => return self.kill(node),
+            Fault::KillArbiter => return self.kill_arbiter(),
         }
         self.note_stand(fault, node);
         self.note_trouble(node);
@@ -225,6 +227,7 @@ impl World {
             Fault::CutUp => self.trunks[node].is_cut_up = false,
             Fault::CutDown => self.trunks[node].is_cut_down = false,
             Fault::Freeze => self.nodes[node].is_frozen = false,
+            Fault::KillArbiter => self.start_arbiter_again(),
             Fault::Pause => {
                 if std::mem::take(&mut self.nodes[node].is_paused) {
                     self.nodes[node].clock.resume(self.now);
@@ -237,8 +240,8 @@ impl World {
         self.note_stand(fault, node);
         self.note_trouble(node);
         let current = &self.nodes[node];
-        if matches!(fault, Fault::Freeze | Fault::Pause) && !current.is_frozen && !current.is_paused
-        {
+        let did_stand = matches!(fault, Fault::Freeze | Fault::Pause | Fault::KillArbiter);
+        if did_stand && !current.is_frozen && !current.is_paused {
             // A driver's timer may be first: it looks before it has read its sockets.
             self.look(node, false);
             self.drain(node);
@@ -248,7 +251,7 @@ impl World {
 
     /// Keeps for the checkers when the daemon of a host or its clock stood still.
     fn note_stand(&mut self, fault: Fault, node: usize) {
-        if matches!(fault, Fault::Freeze | Fault::Pause) {
+        if matches!(fault, Fault::Freeze | Fault::Pause | Fault::KillArbiter) {
             self.nodes[node].trouble.stood_still = self.now;
         }
     }

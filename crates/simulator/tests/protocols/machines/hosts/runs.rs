@@ -87,7 +87,7 @@ impl World {
     }
 
     /// A daemon that has started again says everything anew: what the run before has said may be lost.
-    fn tell_again(&mut self, node: usize, own: HostIncarnation) {
+    pub(super) fn tell_again(&mut self, node: usize, own: HostIncarnation) {
         let job = JobId(self.nodes[node].job);
         let kept = [Up::PartAdded(own, job), Up::PartKept(own, job)];
         self.nodes[node].reports.splice(..0, kept);
