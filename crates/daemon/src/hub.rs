@@ -635,15 +635,19 @@ impl Hub {
     /// Sends what has gathered in this turn of the loop: over trunks, and to this host itself. The founder of a machine that
     /// stays records before everything from which that follows.
     pub(crate) fn write_out(&mut self, founder: Option<&Founder>) {
+        self.record_before(founder);
+        let now = self.now();
+        self.trunks.write_out(&self.reactor, now);
+        self.inbox.append(&mut self.for_own);
+    }
+
+    fn record_before(&mut self, founder: Option<&Founder>) {
         let has_something = self.trunks.has_unwritten() || !self.for_own.is_empty();
         if let Some(founder) = founder.filter(|_| has_something && self.journal.has_record())
             && let Some(record) = self.record(founder).map(|record| record.encode())
         {
             self.journal.write_record(&record);
         }
-        let now = self.now();
-        self.trunks.write_out(&self.reactor, now);
-        self.inbox.append(&mut self.for_own);
     }
 
     /// Ends everything in order. Contents that were not sent yet get a moment.

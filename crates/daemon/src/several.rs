@@ -9,20 +9,25 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use landeck_launch::machine::MachineName;
 use landeck_memory::Segment;
 use landeck_trust::{KeyHash, KeyPair};
 use landeck_wire::word::{HostEntry, Word, WordContent};
-use landeck_wire::{HostIncarnation, HostNumber, JobId, MachineId, ProcessId};
+use landeck_wire::{ControlMessage, HostIncarnation, HostNumber, JobId, MachineId, ProcessId};
 use rustix::event::epoll::EventFlags;
 use rustix::event::{EventfdFlags, eventfd};
 
-use crate::bootstrap::DaemonOptions;
+use crate::bootstrap::{DaemonOptions, Place};
 use crate::context::{Context, JobHandler};
 use crate::hub::{Hub, Port, Station};
 use crate::job_message::{JobContent, JobMessage};
+use crate::journal::Journal;
+use crate::machine::founder::Founder;
+use crate::machine::record::Record;
 use crate::machine_message::MachineMessage;
 use crate::reactor::JOB_TOKENS;
 
+mod founders;
 mod lanes;
 mod links;
 mod machines;
@@ -47,6 +52,7 @@ enum Seen {
     Down(HostNumber, String),
 }
 
+type OnWord = Box<dyn Fn(&Word) + Send>;
 type Command = Box<dyn FnOnce(&mut Context<'_>) -> Option<End> + Send>;
 
 /// How a daemon of a test ends.
@@ -65,6 +71,42 @@ struct Reporter {
     end: Option<End>,
     /// The parts of the run before.
     parts: Vec<KeptPart>,
+    founder: Option<Founder>,
+    /// Called with each word that is applied here.
+    on_word: Option<OnWord>,
+}
+
+/// The memory that outlives the daemon of a founder.
+struct Founding {
+    journal: Journal,
+    /// The record of the run before.
+    record: Option<Vec<u8>>,
+}
+
+/// Everything that a daemon of a test begins with.
+struct Beginning {
+    station: Station,
+    parts: Vec<KeptPart>,
+    founding: Option<Founding>,
+    on_word: Option<OnWord>,
+}
+
+impl Beginning {
+    /// The hub of the daemon, and the founder if it has founded a machine that stays.
+    fn hub(station: Station, port: Port, founding: Option<Founding>) -> (Hub, Option<Founder>) {
+        let Some(Founding { journal, record }) = founding else {
+            return (Hub::new(port, station).unwrap(), None);
+        };
+        let machine: MachineName = "lab".parse().unwrap();
+        let (mut hub, founder) = match record {
+            None => (Hub::new(port, station).unwrap(), Founder::new(machine.clone())),
+            Some(record) => {
+                Hub::from_record(port, station, Record::decode(&record).unwrap()).unwrap()
+            }
+        };
+        hub.keep(journal, Place { machine, ports: None, networks: Vec::new() });
+        (hub, Some(founder))
+    }
 }
 
 /// A part of a job that outlives its daemon, as its keeper has it: the job, its segment, and the processes elsewhere.
@@ -94,6 +136,9 @@ impl JobHandler for Reporter {
     fn machine(&mut self, _: &mut Context<'_>, _: HostNumber, _: MachineMessage) {}
 
     fn word(&mut self, _: &mut Context<'_>, word: &Word) {
+        if let Some(on_word) = &self.on_word {
+            on_word(word);
+        }
         let _ = self.seen.send(Seen::Word(word.clone()));
     }
 
@@ -133,6 +178,10 @@ impl JobHandler for Reporter {
         context.tell(WordContent::JobEnds { job: FRAGILE, code: 137, cause });
     }
 
+    fn founder(&self) -> Option<&Founder> {
+        self.founder.as_ref()
+    }
+
     fn is_over(&self) -> Option<u8> {
         self.end.map(|_| 0)
     }
@@ -163,7 +212,7 @@ struct KeptPort {
 struct Announced {
     key: KeyHash,
     address: SocketAddr,
-    place: Sender<(Station, Vec<KeptPart>)>,
+    place: Sender<Beginning>,
     daemon: Box<dyn FnOnce(HostEntry, HostEntry, DaemonOptions) -> Daemon>,
 }
 
@@ -181,7 +230,7 @@ fn announce(streams: Option<(OwnedFd, OwnedFd)>) -> Announced {
 fn announce_with(kept: Option<KeptPort>, streams: Option<(OwnedFd, OwnedFd)>) -> Announced {
     let (seen_in, seen) = channel();
     let (commands, commands_out) = channel();
-    let (place, places) = channel::<(Station, Vec<KeptPart>)>();
+    let (place, places) = channel::<Beginning>();
     let (announced, announcement) = channel();
     let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
     let bell = Arc::new(eventfd(0, flags).unwrap());
@@ -201,8 +250,8 @@ fn announce_with(kept: Option<KeptPort>, streams: Option<(OwnedFd, OwnedFd)>) ->
                 port.entry(HostNumber(0), HostIncarnation(0), String::new()).addresses[0],
             ))
             .unwrap();
-        let Ok((station, parts)) = places.recv() else { return };
-        let mut hub = Hub::new(port, station).unwrap();
+        let Ok(Beginning { station, parts, founding, on_word }) = places.recv() else { return };
+        let (mut hub, founder) = Beginning::hub(station, port, founding);
         if let Some((input, output)) = streams {
             hub.keep_streams(input, output, false).unwrap();
         }
@@ -213,6 +262,8 @@ fn announce_with(kept: Option<KeptPort>, streams: Option<(OwnedFd, OwnedFd)>) ->
             is_watching: false,
             end: None,
             parts,
+            founder,
+            on_word,
         };
         crate::run::turn(&mut hub, &mut jobs);
         if jobs.end != Some(End::Killed) {
@@ -247,6 +298,16 @@ impl Announced {
     }
 
     fn take_place_in(self, options: DaemonOptions, own: HostEntry, arbiter: HostEntry) -> Daemon {
+        self.begin(options, own, arbiter, (None, None))
+    }
+
+    fn begin(
+        self,
+        options: DaemonOptions,
+        own: HostEntry,
+        arbiter: HostEntry,
+        (founding, on_word): (Option<Founding>, Option<OnWord>),
+    ) -> Daemon {
         let station = Station {
             machine: MACHINE,
             options,
@@ -255,12 +316,12 @@ impl Announced {
             run: 0,
             leased_from: None,
         };
-        self.place.send((station, Vec::new())).unwrap();
+        self.place.send(Beginning { station, parts: Vec::new(), founding, on_word }).unwrap();
         (self.daemon)(own, arbiter, options)
     }
 
     /// Takes the place of the run before of a daemon, which has these parts.
-    fn take_over(self, before: Killed, parts: Vec<KeptPart>) -> Daemon {
+    fn take_over(self, before: Killed, parts: Vec<KeptPart>, founding: Option<Founding>) -> Daemon {
         let Killed { entry, options, arbiter, run, leased_from } = before;
         let station = Station {
             machine: MACHINE,
@@ -270,7 +331,7 @@ impl Announced {
             run: run + 1,
             leased_from,
         };
-        self.place.send((station, parts)).unwrap();
+        self.place.send(Beginning { station, parts, founding, on_word: None }).unwrap();
         let mut daemon = (self.daemon)(entry, arbiter, options);
         daemon.run = run + 1;
         daemon
@@ -357,6 +418,17 @@ impl Daemon {
         if let Some(thread) = self.thread.take() {
             thread.join().unwrap();
         }
+    }
+
+    /// Kills the daemon in the middle of a turn of its loop. Its port stays open, as its keeper has it too.
+    fn kill_within_a_turn(mut self) -> (Killed, KeptPort) {
+        let kept = self.kept_port.take().unwrap();
+        self.command(Box::new(|_| std::panic::resume_unwind(Box::new("killed"))));
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap_err();
+        }
+        let (entry, arbiter, options) = (self.entry.clone(), self.arbiter.clone(), self.options);
+        (Killed { entry, options, arbiter, run: self.run, leased_from: None }, kept)
     }
 
     /// Kills the daemon. Its port stays open, as its keeper has it too.

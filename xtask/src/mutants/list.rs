@@ -11,6 +11,9 @@ pub(super) struct Mutant {
     pub(super) test: &'static str,
 }
 
+const HUB: &str = "crates/daemon/src/hub.rs";
+const TRAFFIC: &str = "crates/daemon/src/trunks/traffic.rs";
+const KEPT_LINK: &str = "crates/daemon/src/trunks/link/kept.rs";
 const LEASE: &str = "crates/protocols/src/hosts/lease.rs";
 const DETECTOR: &str = "crates/protocols/src/hosts/detector.rs";
 const RUNS: &str = "crates/protocols/src/hosts/runs.rs";
@@ -281,6 +284,20 @@ pub(super) const MUTANTS: &[Mutant] = &[
         line: "self.answered = self.answered.max(at);",
         changed: "self.answered = self.answered.min(at);",
         test: "hosts::stopped_daemons",
+    },
+    Mutant {
+        breaks: "no host is lost that answers (an arbiter that has started again)",
+        file: DETECTOR,
+        line: "self.renewed.1 = now;",
+        changed: "self.renewed.1 = now.min(self.renewed.1);",
+        test: "hosts::a_killed_arbiter",
+    },
+    Mutant {
+        breaks: "a host that answers is shown as up (an arbiter that has started again)",
+        file: DETECTOR,
+        line: "self.next_number = numbers_before(run) + 1;",
+        changed: "self.next_number += u64::from(run);",
+        test: "hosts::a_killed_arbiter",
     },
     Mutant {
         breaks: "no host is lost that answers (a late arbiter)",
@@ -827,5 +844,26 @@ pub(super) const MUTANTS: &[Mutant] = &[
         line: "Event::StartAsked { request, .. } => drop(self.wishes.insert(request, kept)),",
         changed: "Event::StartAsked { .. } => {}",
         test: "launch units: heard::simulation::a_killed_daemon",
+    },
+    Mutant {
+        breaks: "what anybody hears stands in the record of the founder",
+        file: HUB,
+        line: "self.record_before(founder);",
+        changed: "self.trunks.write_out(&self.reactor, self.now()); self.record_before(founder);",
+        test: "daemon units: founders::what_anybody_hears",
+    },
+    Mutant {
+        breaks: "what the founder has confirmed stands in its record",
+        file: TRAFFIC,
+        line: "        self.unwritten.insert(token);\n    }\n\n    fn handle(",
+        changed: "        self.write(reactor, token, now);\n    }\n\n    fn handle(",
+        test: "daemon units: founders::nothing_is_lost",
+    },
+    Mutant {
+        breaks: "what is on its way outlives the daemon of the founder",
+        file: KEPT_LINK,
+        line: "let kept = stream.kept().map(Cow::Borrowed).collect();",
+        changed: "let kept = stream.kept().take(0).map(Cow::Borrowed).collect();",
+        test: "daemon units: founders::nothing_is_lost",
     },
 ];

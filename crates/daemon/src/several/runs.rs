@@ -8,7 +8,7 @@ use super::*;
 
 /// Begins the next run of a daemon that was killed.
 fn begin_again((killed, port): (Killed, KeptPort), parts: Vec<KeptPart>) -> Daemon {
-    announce_with(Some(port), None).take_over(killed, parts)
+    announce_with(Some(port), None).take_over(killed, parts, None)
 }
 
 /// The part of a job on a daemon with one process elsewhere.

@@ -126,17 +126,15 @@ impl Detector {
         Self { former, ..Self::new(self.timing, self.host, incarnation, self.own, now) }
     }
 
-    /// Goes on as this run of the arbiter's daemon, which was started again, from what the run before has kept. It may have
-    /// renewed the host's view until now. Nobody is judged before a whole T of punctual looks.
+    /// Goes on as this run of the arbiter's daemon, which was started again, from what the run before has kept. That may have
+    /// renewed the host's view until now.
     #[must_use]
-    pub fn resumed(self, run: u32, now: Duration) -> Self {
-        let mut resumed = self;
-        resumed.next_number = numbers_before(run) + 1;
-        resumed.looks = Looks::new(now);
-        if resumed.is_living() {
-            (resumed.next_beat, resumed.renewed.1, resumed.answered) = (now, now, now);
+    pub fn resumed(mut self, run: u32, now: Duration) -> Self {
+        self.next_number = numbers_before(run) + 1;
+        if self.is_living() {
+            self.renewed.1 = now;
         }
-        resumed
+        self
     }
 
     /// The host as it is seen now.

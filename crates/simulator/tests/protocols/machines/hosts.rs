@@ -250,6 +250,8 @@ struct World {
     /// The job that runs.
     job: u64,
     detectors: BTreeMap<usize, Detector>,
+    /// The detectors in the record: heartbeats leave without it.
+    recorded: BTreeMap<usize, Detector>,
     /// The runs of the hosts' daemons, as far as the arbiter has heard.
     runs: Vec<u32>,
     incarnations: u64,
@@ -335,6 +337,7 @@ impl World {
             arbiter,
             job: 1,
             detectors: BTreeMap::new(),
+            recorded: BTreeMap::new(),
             punctual_since: Duration::ZERO,
             is_healed: false,
             checks: HostChecks::default(),
@@ -828,6 +831,7 @@ impl World {
     }
 
     fn carry_out(&mut self, outputs: Vec<ArbiterOutput>) {
+        self.recorded.clone_from(&self.detectors);
         for output in outputs {
             match output {
                 ArbiterOutput::Send { to, word } => {

@@ -2,13 +2,13 @@
 //!
 //! It decides in turns, and everything that leaves in a turn has been recorded before, with everything on its way. So a kill within
 //! a turn is a turn that comes later, and what hosts have sent waits for the next run. The links of the next run go on where
-//! they were, and each begins with a trunk.
+//! they were, and each begins with a trunk. Heartbeats alone leave without a record.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use landeck_protocols::hosts::{Arbiter, Detector};
-use landeck_wire::{ControlMessage, HostNumber};
+use landeck_wire::{ControlMessage, HostIncarnation, HostNumber};
 use serde::{Deserialize, Serialize};
 
 use super::{ARBITER, Event, Fault, World};
@@ -38,7 +38,7 @@ impl World {
 
     /// The next run of the arbiter's daemon goes on from the record.
     pub(super) fn start_arbiter_again(&mut self) {
-        let written = Record(self.arbiter.clone(), self.detectors.clone()).encode();
+        let written = Record(self.arbiter.clone(), self.recorded.clone()).encode();
         let Ok(Record(arbiter, detectors)) = Record::decode(&written) else {
             unreachable!("it was written a moment ago")
         };
@@ -57,14 +57,19 @@ impl World {
         let outputs = self.arbiter.trunk_renewed(HostNumber::ARBITER, ARBITER);
         self.carry_out(outputs);
         self.tell_again(0, ARBITER);
-        for (host, incarnation) in
-            self.detectors.iter().map(|(host, it)| (*host, it.incarnation())).collect::<Vec<_>>()
-        {
-            let number = HostNumber(host as u16);
-            if self.arbiter.is_living(number, incarnation) {
-                let outputs = self.arbiter.trunk_renewed(number, incarnation);
-                self.carry_out(outputs);
-            }
+        for host in 1..self.nodes.len() {
+            self.renew_trunk(host);
+        }
+    }
+
+    /// The daemon of a host has a trunk again, if the arbiter knows it.
+    fn renew_trunk(&mut self, host: usize) {
+        let (number, node) = (HostNumber(host as u16), &self.nodes[host]);
+        let incarnation = HostIncarnation(node.incarnation);
+        let is_known = node.run == self.runs[host] && self.arbiter.is_living(number, incarnation);
+        if node.is_up && is_known {
+            let outputs = self.arbiter.trunk_renewed(number, incarnation);
+            self.carry_out(outputs);
         }
     }
 }
