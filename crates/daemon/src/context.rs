@@ -24,7 +24,6 @@ use crate::job_message::{JobContent, JobMessage};
 use crate::journal::Journal;
 use crate::lanes::Lanes;
 use crate::links::MeasuringSecret;
-use crate::machine::founder::Founder;
 use crate::machine_message::MachineMessage;
 use crate::parts::{PartOfHost, far_processes};
 use crate::reactor::{JOB_TOKENS, Reactor};
@@ -66,8 +65,9 @@ pub(crate) trait JobHandler {
     /// The arbiter, which is this host, has judged that a host is lost, as it was silent for `silent_ms` milliseconds. The
     /// words that this call asks for come before the word that the host is lost.
     fn host_lost(&mut self, context: &mut Context<'_>, host: HostNumber, silent_ms: u64);
-    /// The founder of a machine that stays, if this host has founded it.
-    fn founder(&self) -> Option<&Founder> {
+    /// Everything that the founder of a machine that stays knows of hosts and jobs, if this host has founded it. The next run of
+    /// its daemon gets it.
+    fn founder(&self) -> Option<Vec<u8>> {
         None
     }
     /// The exit code of the daemon, once it is to end.

@@ -34,7 +34,6 @@ use crate::job_message::JobMessage;
 use crate::journal::{Change, Entry, EntryName, Journal, KeptPlace};
 use crate::lanes::{LaneTools, Lanes, LanesEvent};
 use crate::links::{LinkMeasurer, LinkTools};
-use crate::machine::founder::Founder;
 use crate::machine_message::MachineMessage;
 use crate::membership::members::{Members, MembersEvent};
 use crate::membership::watch::{SilenceWatch, WatchEvent};
@@ -47,8 +46,8 @@ use crate::trunks::{Trunks, TrunksEvent};
 use crate::{DaemonError, no_port};
 
 mod events;
-mod founders;
 mod messages;
+pub(crate) mod record;
 
 /// The time between two looks at segments that may need numbers for groups. It may be long: processes that find few left
 /// ask by themselves.
@@ -634,20 +633,11 @@ impl Hub {
 
     /// Sends what has gathered in this turn of the loop: over trunks, and to this host itself. The founder of a machine that
     /// stays records before everything from which that follows.
-    pub(crate) fn write_out(&mut self, founder: Option<&Founder>) {
+    pub(crate) fn write_out(&mut self, founder: impl FnOnce() -> Option<Vec<u8>>) {
         self.record_before(founder);
         let now = self.now();
         self.trunks.write_out(&self.reactor, now);
         self.inbox.append(&mut self.for_own);
-    }
-
-    fn record_before(&mut self, founder: Option<&Founder>) {
-        let has_something = self.trunks.has_unwritten() || !self.for_own.is_empty();
-        if let Some(founder) = founder.filter(|_| has_something && self.journal.has_record())
-            && let Some(record) = self.record(founder).map(|record| record.encode())
-        {
-            self.journal.write_record(&record);
-        }
     }
 
     /// Ends everything in order. Contents that were not sent yet get a moment.
@@ -668,7 +658,7 @@ impl Hub {
         }
         let until = self.now() + MOMENT;
         let mut ready = Vec::new();
-        self.write_out(None);
+        self.write_out(|| None);
         while self.trunks.has_unconfirmed() && self.now() < until {
             let left = until.saturating_sub(self.now());
             if self.reactor.wait(Some(left), &mut ready).is_err() {
@@ -686,7 +676,7 @@ impl Hub {
                 }
             }
             while self.trunks.take_event().is_some() {}
-            self.write_out(None);
+            self.write_out(|| None);
         }
         self.trunks.close(&self.reactor);
     }

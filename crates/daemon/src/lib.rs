@@ -46,12 +46,12 @@ use crate::bootstrap::Place;
 use crate::bootstrap::{Announcement, Assignment, LINE_BYTES_MAX};
 use crate::daemon_message::DaemonMessage;
 use crate::facts::HostFacts;
+use crate::hub::record::Record;
 use crate::hub::{Hub, Port, Station};
 use crate::job::jobs::{CALLERS, Jobs};
 use crate::journal::{Entries, Entry, EntryName, KeptPlace};
 use crate::machine::founder::Founder;
 use crate::machine::keeper::{self, Run};
-use crate::machine::record::Record;
 use crate::machine::returning::{ReturnError, Returning};
 use crate::machine::standing::Standing;
 use crate::machine::ticket::ReturnTicket;
@@ -326,7 +326,8 @@ fn resumed(
         // It may have got other addresses since.
         (station.own, station.arbiter) = (own.clone(), own.clone());
     }
-    let (hub, founder) = Hub::from_record(port, station, record).map_err(system("begin"))?;
+    let founder = Founder::decode(&record.founder).map_err(|_| DaemonError::NoPlace)?;
+    let hub = Hub::from_record(port, station, record).map_err(system("begin"))?;
     Ok((hub, place, Some(founder)))
 }
 

@@ -46,7 +46,7 @@ pub(crate) fn turn(hub: &mut Hub, jobs: &mut impl JobHandler) -> u8 {
                 break;
             }
         }
-        hub.write_out(jobs.founder());
+        hub.write_out(|| jobs.founder());
         // What this daemon has still to say to itself may be an answer to a caller.
         if let Some(code) = jobs.is_over().filter(|_| !hub.has_more()) {
             return code;

@@ -19,11 +19,10 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use crate::bootstrap::{DaemonOptions, Place};
 use crate::context::{Context, JobHandler};
+use crate::hub::record::Record;
 use crate::hub::{Hub, Port, Station};
 use crate::job_message::{JobContent, JobMessage};
 use crate::journal::Journal;
-use crate::machine::founder::Founder;
-use crate::machine::record::Record;
 use crate::machine_message::MachineMessage;
 use crate::reactor::JOB_TOKENS;
 
@@ -71,7 +70,7 @@ struct Reporter {
     end: Option<End>,
     /// The parts of the run before.
     parts: Vec<KeptPart>,
-    founder: Option<Founder>,
+    is_founder: bool,
     /// Called with each word that is applied here.
     on_word: Option<OnWord>,
 }
@@ -92,20 +91,20 @@ struct Beginning {
 }
 
 impl Beginning {
-    /// The hub of the daemon, and the founder if it has founded a machine that stays.
-    fn hub(station: Station, port: Port, founding: Option<Founding>) -> (Hub, Option<Founder>) {
+    /// The hub of the daemon.
+    fn hub(station: Station, port: Port, founding: Option<Founding>) -> Hub {
         let Some(Founding { journal, record }) = founding else {
-            return (Hub::new(port, station).unwrap(), None);
+            return Hub::new(port, station).unwrap();
         };
         let machine: MachineName = "lab".parse().unwrap();
-        let (mut hub, founder) = match record {
-            None => (Hub::new(port, station).unwrap(), Founder::new(machine.clone())),
+        let mut hub = match record {
+            None => Hub::new(port, station).unwrap(),
             Some(record) => {
                 Hub::from_record(port, station, Record::decode(&record).unwrap()).unwrap()
             }
         };
         hub.keep(journal, Place { machine, ports: None, networks: Vec::new() });
-        (hub, Some(founder))
+        hub
     }
 }
 
@@ -178,8 +177,8 @@ impl JobHandler for Reporter {
         context.tell(WordContent::JobEnds { job: FRAGILE, code: 137, cause });
     }
 
-    fn founder(&self) -> Option<&Founder> {
-        self.founder.as_ref()
+    fn founder(&self) -> Option<Vec<u8>> {
+        self.is_founder.then(Vec::new)
     }
 
     fn is_over(&self) -> Option<u8> {
@@ -251,7 +250,8 @@ fn announce_with(kept: Option<KeptPort>, streams: Option<(OwnedFd, OwnedFd)>) ->
             ))
             .unwrap();
         let Ok(Beginning { station, parts, founding, on_word }) = places.recv() else { return };
-        let (mut hub, founder) = Beginning::hub(station, port, founding);
+        let is_founder = founding.is_some();
+        let mut hub = Beginning::hub(station, port, founding);
         if let Some((input, output)) = streams {
             hub.keep_streams(input, output, false).unwrap();
         }
@@ -262,7 +262,7 @@ fn announce_with(kept: Option<KeptPort>, streams: Option<(OwnedFd, OwnedFd)>) ->
             is_watching: false,
             end: None,
             parts,
-            founder,
+            is_founder,
             on_word,
         };
         crate::run::turn(&mut hub, &mut jobs);

@@ -187,7 +187,7 @@ impl Trunks {
         self.links.insert(host, link);
     }
 
-    /// What the next run of a founder's daemon needs of its links.
+    /// The links, as the next run of a founder's daemon needs them.
     pub(crate) fn kept(&self) -> Vec<KeptLink<'_>> {
         self.links.values().map(Link::kept).collect()
     }

@@ -12,7 +12,7 @@ use landeck_launch::part::check;
 use landeck_launch::request::GRACE;
 use landeck_launch::spec::JobSpec;
 use landeck_wire::word::{Word, WordContent};
-use landeck_wire::{HostNumber, JobId};
+use landeck_wire::{ControlMessage, HostNumber, JobId};
 use rustix::event::epoll::EventFlags;
 
 use crate::bootstrap::DaemonOptions;
@@ -24,7 +24,6 @@ use crate::job_message::{JobContent, JobMessage};
 use crate::journal::{Change, Entries, Entry, EntryName};
 use crate::links::MeasuringSecret;
 use crate::machine::callers::CallersEvent;
-use crate::machine::founder::Founder;
 use crate::machine::standing::Standing;
 use crate::machine_message::MachineMessage;
 use crate::reactor::JOB_TOKENS;
@@ -324,7 +323,7 @@ impl Jobs {
                 }
                 // The founder does not know of it: it was killed while it began the job.
                 (EntryName::Conducted(job), Entry::Conducted { spec, .. })
-                    if spec.is_of_guests() && !self.founder().is_some_and(|it| it.has_own(job)) =>
+                    if spec.is_of_guests() && !self.is_own(job) =>
                 {
                     context.journal().write(vec![Change::forget(EntryName::Conducted(job))]);
                 }
@@ -347,6 +346,12 @@ impl Jobs {
                 None => self.lose_part(context, job, conductor),
             }
         }
+    }
+
+    /// Whether this is the own job of a machine that this host has founded.
+    fn is_own(&self, job: JobId) -> bool {
+        let founder = self.standing.as_ref().and_then(Standing::founder);
+        founder.is_some_and(|founder| founder.has_own(job))
     }
 
     /// A part was not begun, or cannot go on: its daemon was killed.
@@ -553,8 +558,8 @@ impl JobHandler for Jobs {
         self.lose(context, host, &why);
     }
 
-    fn founder(&self) -> Option<&Founder> {
-        self.standing.as_ref().and_then(Standing::founder)
+    fn founder(&self) -> Option<Vec<u8>> {
+        self.standing.as_ref().and_then(Standing::founder).map(ControlMessage::encode)
     }
 
     fn is_over(&self) -> Option<u8> {

@@ -29,7 +29,7 @@ impl Copies {
         Ok(Self { files: [file()?, file()?], number: 0 })
     }
 
-    /// The same copies for another process.
+    /// These copies for another process.
     ///
     /// # Errors
     /// The kernel's error.

@@ -14,7 +14,7 @@ use landeck_protocols::hosts::{
     BookedShare, Booking, BookingWish, HostLoad, HostTiming, NothingFree,
 };
 use landeck_wire::word::{Word, WordContent};
-use landeck_wire::{HostNumber, JobId};
+use landeck_wire::{ControlMessage, HostNumber, JobId};
 use serde::{Deserialize, Serialize};
 use tracing::info;
 
@@ -64,6 +64,11 @@ struct JobNote {
     began: Duration,
     /// The host of its launcher.
     conductor: HostNumber,
+}
+
+impl ControlMessage for Founder {
+    const NAME: &'static str = "a founder";
+    const BYTES_MAX: usize = 1 << 30;
 }
 
 impl Founder {

@@ -8,7 +8,6 @@ mod listening;
 mod load;
 mod logout;
 mod own_job;
-pub(crate) mod record;
 pub(crate) mod returning;
 pub(crate) mod standing;
 pub(crate) mod ticket;

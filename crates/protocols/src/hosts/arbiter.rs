@@ -191,7 +191,6 @@ impl Arbiter {
     }
 
     /// The newest incarnation of a host, and its standing.
-    #[must_use]
     pub fn host(&self, host: HostNumber) -> Option<(&HostEntry, HostStanding)> {
         self.hosts.get(&host).map(|known| (&known.entry, known.standing))
     }

@@ -31,7 +31,7 @@ fn hosts_with_all_faults_keep_all_properties() {
 #[test]
 fn cut_hosts_are_lost_in_time_and_believe_nothing() {
     let rate = Duration::from_secs(60);
-    let reports = by_seed(15, |seed| {
+    let reports = by_seed(60, |seed| {
         hosts::run(&with(seed, FaultRates { cut: rate, ..FaultRates::default() }))
     });
     assert!(reports.iter().all(|report| report.losses > 0));

@@ -31,7 +31,7 @@ struct KeptStream<'a> {
 }
 
 impl Link {
-    /// What the next run of this daemon needs of the link.
+    /// The link, as the next run of this daemon needs it.
     pub(crate) fn kept(&self) -> KeptLink<'_> {
         KeptLink {
             entry: Cow::Borrowed(&self.entry),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use landeck_protocols::hosts::{
     Arbiter, ArbiterOutput, Detector, DetectorOutput, FollowerOutput, HostEnd, HostSight,
-    HostTiming, Lease, LeaseOutput, NumberBlock, NumbersError, Snapshot, WordFollower, run_of,
+    HostTiming, Lease, LeaseOutput, NumberBlock, NumbersError, Snapshot, WordFollower,
 };
 use landeck_wire::heartbeat::Heartbeat;
 use landeck_wire::word::{HostEntry, LaterProcess, ProcessEnd, Word};
@@ -616,17 +616,6 @@ impl World {
         if resend.is_some() {
             self.send_up(node, Up::Resend(own));
         }
-    }
-
-    fn heard_host(&mut self, host: usize, number: u64, heartbeat: &Heartbeat) {
-        let local = self.local(0);
-        let Some(detector) = self.detectors.get_mut(&host) else { return };
-        let outputs = detector.hear(number, heartbeat, local);
-        self.judge(host, outputs, false);
-        let Heartbeat { incarnation, word, .. } = *heartbeat;
-        let run = run_of(number);
-        self.checks.reported((host, incarnation), (run, self.runs[host]), word);
-        self.arbiter.applied(HostNumber(host as u16), incarnation, run, word);
     }
 
     fn hear_down(&mut self, node: usize, message: Down) {

@@ -1,4 +1,4 @@
-//! The arbiter's daemon, which is killed and goes on from its record.
+//! The arbiter's daemon, which hears hosts, is killed, and goes on from its record.
 //!
 //! It decides in turns, and everything that leaves in a turn has been recorded before, with everything on its way. So a kill within
 //! a turn is a turn that comes later, and what hosts have sent waits for the next run. The links of the next run go on where
@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use landeck_protocols::hosts::{Arbiter, Detector};
+use landeck_protocols::hosts::{Arbiter, Detector, run_of};
+use landeck_wire::heartbeat::Heartbeat;
 use landeck_wire::{ControlMessage, HostIncarnation, HostNumber};
 use serde::{Deserialize, Serialize};
 
@@ -71,5 +72,17 @@ impl World {
             let outputs = self.arbiter.trunk_renewed(number, incarnation);
             self.carry_out(outputs);
         }
+    }
+
+    /// The arbiter hears a heartbeat of a host.
+    pub(super) fn heard_host(&mut self, host: usize, number: u64, heartbeat: &Heartbeat) {
+        let local = self.local(0);
+        let Some(detector) = self.detectors.get_mut(&host) else { return };
+        let outputs = detector.hear(number, heartbeat, local);
+        self.judge(host, outputs, false);
+        let Heartbeat { incarnation, word, .. } = *heartbeat;
+        let run = run_of(number);
+        self.checks.reported((host, incarnation), (run, self.runs[host]), word);
+        self.arbiter.applied(HostNumber(host as u16), incarnation, run, word);
     }
 }
