@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use landeck_launch::machine::LinkStatus;
 use landeck_memory::Segment;
-use landeck_protocols::hosts::LinkSight;
+use landeck_protocols::hosts::{LinkSight, WordFollower};
 use landeck_trust::{JoinToken, KeyHash, TrustError};
 use landeck_wire::word::{HostEntry, Word, WordContent};
 use landeck_wire::{HostIncarnation, HostNumber, JobId, MachineId, ProcessId, SegmentId};
@@ -250,6 +250,11 @@ impl<'a> Context<'a> {
     /// The kernel's error.
     pub(crate) fn unwatch(&mut self, descriptor: BorrowedFd<'_>) -> io::Result<()> {
         self.hub.reactor.unwatch(descriptor)
+    }
+
+    /// The words that were applied on this host.
+    pub(crate) fn words(&self) -> &WordFollower {
+        self.hub.members.words()
     }
 
     /// The cause of the end of a job, if a word has ended it and it is not over.

@@ -7,7 +7,7 @@ use landeck_memory::{FarProcess, FarRecord, RelayWords, Segment, SlotRecord, Slo
 use landeck_protocols::hosts::{
     FarChange, FarState, FarSubject, HostStanding, WordFollower, numbers_before,
 };
-use landeck_wire::word::{HostEntry, ProcessEnd};
+use landeck_wire::word::{HostEntry, LaterProcess, ProcessEnd};
 use landeck_wire::{HostNumber, Incarnation, JobId, ProcessId, SegmentId, Slot};
 
 /// The part of a job on this host.
@@ -193,7 +193,8 @@ impl Parts {
         part.segment.announce_membership();
         self.parts.insert(job, part);
         // Those that have come while this host had no copy of the words.
-        for (process, is_guest) in words.came(job) {
+        for (process, kind) in words.came(job) {
+            let is_guest = kind.map(LaterProcess::is_guest);
             let part = self.parts.get_mut(&job);
             part.into_iter().for_each(|part| part.meet(process, is_guest, words));
         }
@@ -557,7 +558,9 @@ mod tests {
         let words = WordFollower::new(Snapshot {
             number: 5,
             hosts: vec![(entry, HostStanding::Lost)],
-            came: vec![(next, JOB, Some(true)), (far(2), JobId(8), Some(true))],
+            came: [(next, JOB), (far(2), JobId(8))]
+                .map(|(process, job)| (process, job, Some(LaterProcess::Guest)))
+                .to_vec(),
             ended: vec![(far(0), JOB, ProcessEnd::Left)],
             ending: Vec::new(),
         });

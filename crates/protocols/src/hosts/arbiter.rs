@@ -114,7 +114,7 @@ pub struct Arbiter {
     jobs: BTreeMap<JobId, JobWords>,
     /// The last jobs that are over.
     over: VecDeque<JobId>,
-    came: BTreeMap<ProcessId, (JobId, Option<bool>)>,
+    came: BTreeMap<ProcessId, (JobId, Option<LaterProcess>)>,
     ended: BTreeMap<ProcessId, (JobId, ProcessEnd)>,
     /// The words that some living host has not applied, oldest first.
     kept: VecDeque<Word>,
@@ -347,7 +347,7 @@ impl Arbiter {
         }
         match self.job_of(process, (host, incarnation)) {
             Some(job) if !self.ended.contains_key(&process) => {
-                let came = (job, Some(kind.is_guest()));
+                let came = (job, Some(kind));
                 if self.came.insert(process, came) == Some(came) {
                     return Vec::new();
                 }
@@ -660,7 +660,7 @@ mod tests {
         assert!(came.iter().any(is_it), "{came:?}");
         let again = arbiter.process_came(host, incarnation, process, kind);
         assert!(again.is_empty(), "its daemon has started again: {again:?}");
-        assert_eq!(arbiter.snapshot().came, [(process, JOB, Some(false))]);
+        assert_eq!(arbiter.snapshot().came, [(process, JOB, Some(kind))]);
         arbiter.process_ended(host, incarnation, process, ProcessEnd::Left);
         assert!(arbiter.snapshot().came.is_empty());
         assert!(arbiter.process_came(host, incarnation, process, kind).is_empty(), "it has ended");

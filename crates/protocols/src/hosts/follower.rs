@@ -6,7 +6,7 @@
 use core::net::SocketAddr;
 use std::collections::BTreeMap;
 
-use landeck_wire::word::{HostEntry, ProcessEnd, Word, WordContent};
+use landeck_wire::word::{HostEntry, LaterProcess, ProcessEnd, Word, WordContent};
 use landeck_wire::{HostIncarnation, HostNumber, JobId, ProcessId};
 
 use super::snapshot::{HostStanding, Snapshot};
@@ -112,7 +112,7 @@ pub struct WordFollower {
     applied: u64,
     ahead: BTreeMap<u64, WordContent>,
     hosts: BTreeMap<HostNumber, HostRecord>,
-    came: BTreeMap<ProcessId, (JobId, Option<bool>)>,
+    came: BTreeMap<ProcessId, (JobId, Option<LaterProcess>)>,
     ended: BTreeMap<ProcessId, (JobId, ProcessEnd)>,
     ending: BTreeMap<JobId, (u8, String)>,
 }
@@ -131,7 +131,7 @@ impl WordFollower {
             came: snapshot
                 .came
                 .into_iter()
-                .map(|(process, job, is_guest)| (process, (job, is_guest)))
+                .map(|(process, job, kind)| (process, (job, kind)))
                 .collect(),
             ended: snapshot
                 .ended
@@ -202,10 +202,10 @@ impl WordFollower {
         self.ended.get(&process).map(|(_, end)| *end)
     }
 
-    /// The processes of a job that have come or returned and take part, each with whether it is a guest if a word says so.
-    pub fn came(&self, job: JobId) -> impl Iterator<Item = (ProcessId, Option<bool>)> {
+    /// The processes of a job that have come or returned and take part, each with its kind if a word says that.
+    pub fn came(&self, job: JobId) -> impl Iterator<Item = (ProcessId, Option<LaterProcess>)> {
         let its = self.came.iter().filter(move |(_, (of, _))| *of == job);
-        its.map(|(process, (_, is_guest))| (*process, *is_guest))
+        its.map(|(process, (_, kind))| (*process, *kind))
     }
 
     /// The cause of the end of a job, if a word has ended it and it is not over.
@@ -221,11 +221,7 @@ impl WordFollower {
         Snapshot {
             number: self.applied,
             hosts: self.hosts().map(|record| (record.entry.clone(), record.standing)).collect(),
-            came: self
-                .came
-                .iter()
-                .map(|(process, (job, guest))| (*process, *job, *guest))
-                .collect(),
+            came: self.came.iter().map(|(process, (job, kind))| (*process, *job, *kind)).collect(),
             ended: self.ended.iter().map(|(process, (job, end))| (*process, *job, *end)).collect(),
             ending: ending.collect(),
         }
@@ -263,9 +259,9 @@ impl WordFollower {
                 Some(far(FarSubject::Process(process), state))
             }
             WordContent::ProcessCame { job, process, kind } => {
-                let is_guest = kind.is_guest();
-                self.came.insert(process, (job, Some(is_guest)));
-                Some(far(FarSubject::Process(process), FarState::Came { is_guest }))
+                self.came.insert(process, (job, Some(kind)));
+                let came = FarState::Came { is_guest: kind.is_guest() };
+                Some(far(FarSubject::Process(process), came))
             }
             WordContent::ProcessReturned { job, process } => {
                 self.came.insert(process, (job, None));

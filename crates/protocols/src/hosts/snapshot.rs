@@ -1,6 +1,6 @@
 //! Everything that the words of a machine have said, for a host that has no copy of them yet.
 
-use landeck_wire::word::{HostEntry, ProcessEnd};
+use landeck_wire::word::{HostEntry, LaterProcess, ProcessEnd};
 use landeck_wire::{JobId, ProcessId};
 use serde::{Deserialize, Serialize};
 
@@ -22,8 +22,8 @@ pub struct Snapshot {
     pub number: u64,
     /// The newest incarnation of each host.
     pub hosts: Vec<(HostEntry, HostStanding)>,
-    /// The processes that have come or returned and take part, each with whether it is a guest if a word says so.
-    pub came: Vec<(ProcessId, JobId, Option<bool>)>,
+    /// The processes that have come or returned and take part, each with its kind if a word says that.
+    pub came: Vec<(ProcessId, JobId, Option<LaterProcess>)>,
     /// The processes that have ended.
     pub ended: Vec<(ProcessId, JobId, ProcessEnd)>,
     /// The jobs that end, with code and cause.

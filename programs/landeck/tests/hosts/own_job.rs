@@ -74,6 +74,7 @@ fn processes_from_shells_meet_in_the_own_job_of_their_machine() {
     const TEST: &str = "own_job::processes_from_shells_meet_in_the_own_job_of_their_machine";
     match role().as_deref() {
         Some("keeper") => return keep(),
+        Some("visitor") => return Job::join_machine(Options::default()).unwrap().leave().unwrap(),
         Some("writer") => return write_to(&["one", "two", "three"]),
         Some(role) => return meet(role, 3).leave().unwrap(),
         None => {}
@@ -91,12 +92,25 @@ fn processes_from_shells_meet_in_the_own_job_of_their_machine() {
     for (process, name) in [(&one, "one"), (&two, "two"), (&three, "three")] {
         process.out.wait_for("the sum", |text| text.contains(&format!("{name} counts 3\n")));
     }
-    wait_until("the founder knows all of them", || {
-        cluster.status_on(2)["jobs"][0]["hosts"].as_array().is_some_and(|hosts| hosts.len() == 3)
-    });
+    let there = || {
+        let jobs = cluster.status_on(2)["jobs"].clone();
+        let hosts = jobs[0]["hosts"].as_array().cloned().unwrap_or_default();
+        hosts.iter().filter_map(|host| host["processes"].as_u64()).collect::<Vec<_>>()
+    };
+    wait_until("the founder knows all of them", || there().len() == 3);
+    let known = there();
     assert_eq!(cluster.status_on(1)["jobs"][0]["name"], "lab");
     let seen = run(&mut cluster.landeck_on(2, &["ps"]));
     assert!(seen.assert(0, &[]).out.contains("lab, 4 guests on 3 hosts"), "{}", seen.out);
+    // The next run of the founder's daemon knows them, too.
+    cluster.signal_pid(0, cluster.daemon(0), "KILL");
+    wait_until("the next run", || {
+        let why = cluster.status_on(2)["hosts"][0]["why"].clone();
+        why.as_str().is_some_and(|why| why.contains("again, once"))
+    });
+    run(&mut shell(&cluster, 2, TEST, "visitor")).assert(0, &[]);
+    run(&mut shell(&cluster, 2, TEST, "visitor")).assert(0, &[]);
+    wait_until("the founder knows all of them", || there() == known);
     run(&mut cluster.landeck(&["vm", "stop"])).assert(1, &["lab runs (n1 n2 n3)"]);
     let wrote = run(&mut shell(&cluster, 2, TEST, "writer"));
     assert!(

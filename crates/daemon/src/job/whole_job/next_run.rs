@@ -9,6 +9,7 @@ use landeck_protocols::hosts::Growth;
 use landeck_wire::HostNumber;
 use rustix::event::epoll::EventFlags;
 
+use super::processes_there::ProcessesThere;
 use super::{Phase, WholeJob};
 use crate::context::Context;
 use crate::job_message::JobContent;
@@ -41,7 +42,8 @@ impl WholeJob {
         let awaited = spec.hosts.iter().map(|host| host.number).collect();
         let added = spec.hosts[spec.first_hosts()..].iter().map(|host| host.number);
         let growth = Growth::resumed(added);
-        let mut whole = Self { awaited, growth, ..Self::of_guests(spec, tokens) };
+        let processes_there = ProcessesThere::of_job(spec.job, context.words());
+        let mut whole = Self { awaited, growth, processes_there, ..Self::of_guests(spec, tokens) };
         if whole.spec.is_of_guests() {
             whole.go_on_running(context);
         } else if runs {

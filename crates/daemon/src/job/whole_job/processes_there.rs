@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use landeck_protocols::hosts::WordFollower;
 use landeck_wire::word::{LaterProcess, WordContent};
-use landeck_wire::{HostNumber, ProcessId, SegmentId};
+use landeck_wire::{HostNumber, JobId, ProcessId, SegmentId};
 
 use super::WholeJob;
 use crate::context::Context;
@@ -14,23 +15,37 @@ use crate::machine_message::MachineMessage;
 #[derive(Debug, Default)]
 pub(super) struct ProcessesThere {
     present: BTreeMap<SegmentId, BTreeSet<ProcessId>>,
-    /// Their numbers, as the founder knows them.
+    /// Their numbers, as this run of the daemon has told the founder.
     told: BTreeMap<HostNumber, u32>,
+}
+
+impl ProcessesThere {
+    /// The processes of a job, as words have told of them.
+    pub(super) fn of_job(job: JobId, words: &WordFollower) -> Self {
+        let mut there = Self::default();
+        for (process, kind) in words.came(job) {
+            there.came(process, kind);
+        }
+        there
+    }
+
+    /// A process takes part. Those of the machine itself are nobody's.
+    fn came(&mut self, process: ProcessId, kind: Option<LaterProcess>) {
+        if kind != Some(LaterProcess::Helper) {
+            self.present.entry(process.segment).or_default().insert(process);
+        }
+    }
 }
 
 impl WholeJob {
     /// Takes note of the processes of the job that come and go.
     pub(crate) fn word(&mut self, content: &WordContent) {
-        let present = &mut self.processes_there.present;
+        let there = &mut self.processes_there;
         match *content {
-            // Those of the machine itself are nobody's.
-            WordContent::ProcessCame { kind: LaterProcess::Helper, .. } => {}
-            WordContent::ProcessCame { process, .. }
-            | WordContent::ProcessReturned { process, .. } => {
-                present.entry(process.segment).or_default().insert(process);
-            }
+            WordContent::ProcessCame { process, kind, .. } => there.came(process, Some(kind)),
+            WordContent::ProcessReturned { process, .. } => there.came(process, None),
             WordContent::ProcessEnded { process, .. } => {
-                present.entry(process.segment).or_default().remove(&process);
+                there.present.entry(process.segment).or_default().remove(&process);
             }
             _ => {}
         }
@@ -48,8 +63,7 @@ impl WholeJob {
             let there = self.processes_there.present.get(&segment).map_or(0, BTreeSet::len);
             let started = self.growth.processes_on(host);
             let processes = started.max(u32::try_from(there).unwrap_or(u32::MAX));
-            let told = self.processes_there.told.entry(host).or_default();
-            if std::mem::replace(told, processes) != processes {
+            if self.processes_there.told.insert(host, processes) != Some(processes) {
                 let message = MachineMessage::Processes { job, host, processes };
                 context.send_machine(HostNumber::ARBITER, message);
             }
