@@ -210,6 +210,8 @@ bring_test() {
     bench/peers.sh --no-programs mpich ompi impi >&2 || say "the tests with other MPIs will be skipped"
     add_slurm
     add_sshd
+    has nft || [ -x /usr/sbin/nft ] || (install nftables) ||
+        say "the tests with routers and with lossy networks will be skipped"
     if ! cargo fmt --version >/dev/null 2>&1 || ! cargo clippy --version >/dev/null 2>&1; then
         install_rust_checkers
     fi

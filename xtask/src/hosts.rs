@@ -65,6 +65,7 @@ impl Options {
                 (false, false) => Families::V4,
             },
             drop_percent: self.drop,
+            routers: false,
             visible: self.command.iter().map(PathBuf::from).collect(),
         }
     }

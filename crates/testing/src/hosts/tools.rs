@@ -18,7 +18,7 @@ const TOOLS: &[Tool] = &[
     ("mount", "mount", |_| true),
     ("hostname", "hostname", |_| true),
     ("tc", "iproute2", |wish| wish.rate.is_some()),
-    ("nft", "nftables", |wish| wish.drop_percent > 0.0),
+    ("nft", "nftables", |wish| wish.drop_percent > 0.0 || wish.routers),
     ("sshd", "openssh-server", |wish| wish.ssh),
     ("ssh", "openssh-client", |wish| wish.ssh),
     ("slurmctld", "slurmctld", |wish| wish.slurm),

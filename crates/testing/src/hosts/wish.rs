@@ -35,6 +35,8 @@ pub struct Wish {
     pub families: Families,
     /// The percentage of packets that each host loses as it receives.
     pub drop_percent: f64,
+    /// Whether a test makes routers that translate addresses.
+    pub routers: bool,
     /// Files and folders that hosts see wherever they lie. The checkout, the build folder, the working directory and the
     /// programs of the search path need not be named.
     pub visible: Vec<PathBuf>,
@@ -67,6 +69,7 @@ impl Wish {
             mtu: None,
             families: Families::V4,
             drop_percent: 0.0,
+            routers: false,
             visible: Vec::new(),
         }
     }

@@ -1,5 +1,7 @@
 //! Networks of other kinds, strangers at the daemon's port, and firewalls.
 
+use super::members::is_member;
+use super::next_run::exchange;
 use super::*;
 use landeck_testing::hosts::Families;
 
@@ -120,4 +122,65 @@ fn a_firewall_lets_the_range_of_ports_through() {
     // Where no port is reached, the streams of the remote shell carry everything.
     let ended = cluster.run_clean(&mut cluster.four(&["hostname"]));
     assert_eq!(ended.assert(0, &[]).sorted(), ["n1", "n1", "n2", "n2"]);
+}
+
+/// Puts the processes of a host behind a router with addresses of their own, which all such hosts have: they reach the others, and
+/// nobody reaches them.
+const BEHIND_A_ROUTER: &str = "
+    set -e
+    ip netns add behind
+    ip link add inner type veth peer name eth0 netns behind
+    ip address add 192.168.0.1/24 dev inner
+    ip link set inner up
+    ip -n behind address add 192.168.0.2/24 dev eth0
+    ip -n behind link set lo up
+    ip -n behind link set eth0 up
+    ip -n behind route add default via 192.168.0.1
+    echo 1 >/proc/sys/net/ipv4/ip_forward
+    nft -f - <<END
+table ip nat {
+    chain out {
+        type nat hook postrouting priority srcnat;
+        oifname \"eth0\" masquerade
+    }
+}
+END";
+/// A remote shell to hosts behind routers: the command is a file there.
+const RSH: &str = "#!/bin/sh
+host=$1; shift
+file=$(mktemp /run/hosts/talks/behind.XXXXXX)
+printf '%s\\n' \"$*\" >$file
+exec landeck-rsh $host \"ip netns exec behind sh $file\"
+";
+
+#[test]
+fn hosts_behind_two_routers_with_equal_addresses_are_two_hosts() {
+    const TEST: &str = "networks::hosts_behind_two_routers_with_equal_addresses_are_two_hosts";
+    if is_member() {
+        return exchange();
+    }
+    let wish = Wish { routers: true, ..Wish::hosts(3) };
+    let test = "hosts_behind_two_routers_with_equal_addresses_are_two_hosts";
+    let Some(cluster) = Cluster::wished(test, &wish) else { return };
+    (1..3).for_each(|host| drop(cluster.shell(host, BEHIND_A_ROUTER)));
+    cluster.shell(0, &format!("cat >/tmp/rsh <<'END'\n{RSH}END\nchmod +x /tmp/rsh"));
+    let start = ["vm", "start", "--name", "lab", "--rsh", "/tmp/rsh", "n2", "n3"];
+    let started = run(&mut cluster.landeck(&start));
+    assert!(started.assert(0, &[]).out.starts_with("lab: 3 hosts, "), "{started:?}");
+    assert_eq!(cluster.where_on(0, &["--map-by", "node", "-n", "3"]), ["n1", "n2", "n3"]);
+    // The founder reaches no host, and is reached.
+    cluster.shell(0, "touch /tmp/go");
+    (1..3).for_each(|host| drop(cluster.shell(host, "touch /tmp/go")));
+    let program = std::env::current_exe().unwrap();
+    let program = [program.to_str().unwrap(), TEST, "--exact", "--nocapture", "--test-threads=1"];
+    let talks = |processes: &str| {
+        let words = ["run", "--map-by", "node", "-n", processes];
+        run(&mut cluster.landeck(&[&words[..], &program].concat()))
+    };
+    let two = talks("2");
+    assert_eq!(two.assert(0, &[]).out.matches("has all\n").count(), 2, "{two:?}");
+    // The other two do not reach each other: no gateway joins them yet.
+    let three = talks("3");
+    three.assert(137, &["on n2", "on n3", "no address of either host leads to the other one"]);
+    cluster.stop_lab();
 }

@@ -49,7 +49,7 @@ fn a_killed_daemon_is_started_again_and_its_processes_go_on() {
 }
 
 /// Each process has a message for each other one, behind the file that its host gets.
-fn exchange() {
+pub(super) fn exchange() {
     let job = Job::join().unwrap();
     let world = job.world();
     println!("ready");
