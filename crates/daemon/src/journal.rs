@@ -220,8 +220,7 @@ impl Journal {
         self.record.is_some()
     }
 
-    /// Writes the record of a founder. If there is no memory for it, none is left, and no further one is written: the founder is
-    /// not started again.
+    /// Writes the record of a founder. If there is no memory for it, the founder is not started again.
     pub(crate) fn write_record(&mut self, record: &[u8]) {
         let Some(copies) = &mut self.record else { return };
         if let Err(error) = copies.write(record) {
@@ -229,6 +228,7 @@ impl Journal {
                 "landeckd has no memory for its record, and is not started again: {error}"
             ));
             self.record = None;
+            self.write(vec![Change::forget(EntryName::Place)]);
         }
     }
 

@@ -1,6 +1,6 @@
 //! The consequences of events of trunks, words, heartbeats and lanes.
 
-use landeck_protocols::door::{Object, ObjectAnswer, ObjectQuestion};
+use landeck_protocols::door::{Object, ObjectAnswer, ObjectQuestion, Verdict};
 use landeck_protocols::hosts::run_of;
 use landeck_wire::JobId;
 use landeck_wire::preamble::Preamble;
@@ -367,13 +367,28 @@ impl Hub {
     /// Asks the arbiter about a name of a job.
     fn ask_name(&mut self, job: JobId, pid: u32, request: u64, question: ObjectQuestion) {
         if self.members.is_arbiter() {
-            let own = HostNumber::ARBITER;
-            let answer = self.names.ask(job, own, pid, question);
-            self.send(own, &DaemonMessage::NameAnswered { request, answer });
+            self.answer_name(job, (HostNumber::ARBITER, pid), request, question);
         } else {
             let asked = DaemonMessage::NameAsked { job, pid, request, question };
             self.send(HostNumber::ARBITER, &asked);
         }
+    }
+
+    /// Answers a question of a process about a name of a job; on the arbiter. A job that is over has no names, and gets none.
+    pub(super) fn answer_name(
+        &mut self,
+        job: JobId,
+        (host, pid): (HostNumber, u32),
+        request: u64,
+        question: ObjectQuestion,
+    ) {
+        let knows_job =
+            self.members.arbiter().is_some_and(|it| it.jobs().any(|known| known == job));
+        let answer = match knows_job {
+            true => self.names.ask(job, host, pid, question),
+            false => ObjectAnswer::bare(Verdict::NotAlive),
+        };
+        self.send(host, &DaemonMessage::NameAnswered { request, answer });
     }
 
     /// Passes an answer of the arbiter on. The owner of the name may be a guest of another host: whoever knows the name

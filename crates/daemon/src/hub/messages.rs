@@ -96,8 +96,7 @@ impl Hub {
                 Vec::new()
             }
             DaemonMessage::NameAsked { job, pid, request, question } if is_arbiter => {
-                let answer = self.names.ask(job, from, pid, question);
-                self.send(from, &DaemonMessage::NameAnswered { request, answer });
+                self.answer_name(job, (from, pid), request, question);
                 Vec::new()
             }
             DaemonMessage::NameAnswered { request, answer } if is_from_arbiter => {

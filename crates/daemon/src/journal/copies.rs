@@ -5,7 +5,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::{pread, pwrite};
 
 /// The bytes before a value: its number and its length.
@@ -41,20 +41,14 @@ impl Copies {
     /// Writes the next value.
     ///
     /// # Errors
-    /// The kernel's error: there is no memory. No value is left then.
+    /// The kernel's error: there is no memory.
     pub(crate) fn write(&mut self, value: &[u8]) -> io::Result<()> {
         self.number += 1;
         let file = &self.files[usize::from(self.number % 2 == 1)];
         let length = value.len() as u64;
         let header = [self.number.to_le_bytes(), length.to_le_bytes()].concat();
         // The header counts at once or not at all, as it lies in one page.
-        let written = write_at(file, value, HEADER_BYTES).and_then(|()| write_at(file, &header, 0));
-        written.inspect_err(|_| {
-            for file in &self.files {
-                // A file that cannot even be emptied has no room for anything else either.
-                let _ = ftruncate(file, 0);
-            }
-        })
+        write_at(file, value, HEADER_BYTES).and_then(|()| write_at(file, &header, 0))
     }
 
     /// The last value that is whole, if there is one.

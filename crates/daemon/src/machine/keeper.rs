@@ -131,7 +131,8 @@ impl Keeper {
             kept.says_that_it_keeps()?;
             let status = see_its_end(daemon, &kept, &mut left)?;
             leased_from = kept.leased_from().or(leased_from);
-            record = kept.record();
+            // A run that was killed before it has written one has decided nothing.
+            record = kept.record().or(record);
             end_before = Some(end_in_words(status));
             descendants::kill_all(&[server.pid()]);
             if !was_killed(status) {

@@ -41,6 +41,16 @@ fn a_killed_daemon_is_started_again_and_its_processes_go_on() {
         (n2()["state"].as_str(), n2()["why"].as_str()),
         (Some("draining"), Some("new disk"))
     );
+    // A founder's daemon that is killed before it has begun knows everything.
+    let before = cluster.daemon(0);
+    cluster.signal_pid(0, before, "KILL");
+    let next = || cluster.named(0, "landeckd").into_iter().find(|pid| *pid != before);
+    wait_until("the next run", || next().is_some());
+    next().into_iter().for_each(|pid| cluster.signal_pid(0, pid, "KILL"));
+    wait_until("the one after", || {
+        let asked = run(&mut cluster.landeck(&["vm", "status"]));
+        asked.status.success() && asked.out.contains("new disk")
+    });
     // Without its keeper it ends in order.
     cluster.signal(1, "landeck-keeper", "KILL");
     wait_until("n2 has left", || n2()["state"] == "gone");
