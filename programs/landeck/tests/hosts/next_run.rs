@@ -6,6 +6,23 @@ use super::machines::lab;
 use super::members::is_member;
 use super::*;
 
+/// Kills the daemon of this keeper, and the next one as soon as it is forked.
+const KILL_TWICE: &str = "
+    read -r known </proc/$keeper/task/$keeper/children
+    for child in $known; do
+        read -r name </proc/$child/comm
+        [ $name != landeckd ] || kill -s KILL $child
+    done
+    while :; do
+        read -r children </proc/$keeper/task/$keeper/children
+        for child in $children; do
+            case \" $known \" in
+                *\" $child \"*) ;;
+                *) kill -s KILL $child; exit ;;
+            esac
+        done
+    done";
+
 #[test]
 fn a_killed_daemon_is_started_again_and_its_processes_go_on() {
     let test = "a_killed_daemon_is_started_again_and_its_processes_go_on";
@@ -42,11 +59,7 @@ fn a_killed_daemon_is_started_again_and_its_processes_go_on() {
         (Some("draining"), Some("new disk"))
     );
     // A founder's daemon that is killed before it has begun knows everything.
-    let before = cluster.daemon(0);
-    cluster.signal_pid(0, before, "KILL");
-    let next = || cluster.named(0, "landeckd").into_iter().find(|pid| *pid != before);
-    wait_until("the next run", || next().is_some());
-    next().into_iter().for_each(|pid| cluster.signal_pid(0, pid, "KILL"));
+    cluster.shell(0, &format!("keeper={}\n{KILL_TWICE}", cluster.named(0, "landeck-keeper")[0]));
     wait_until("the one after", || {
         let asked = run(&mut cluster.landeck(&["vm", "status"]));
         asked.status.success() && asked.out.contains("new disk")
