@@ -407,7 +407,7 @@ mod tests {
         assert_eq!(first.snapshot().ending, [(JobId(2), 7, "asked".into())], "one is over");
         assert_eq!([2, 3].map(|job| first.cause_of_end(JobId(job))), [Some("asked"), None]);
         let came: Vec<_> = second.came(JobId(2)).collect();
-        assert_eq!(came, [(process(1), Some(true)), (back, None)]);
+        assert_eq!(came, [(process(1), Some(LaterProcess::Guest)), (back, None)]);
         assert_eq!(second.came(JobId(3)).count(), 0);
     }
 }
