@@ -80,9 +80,15 @@ impl World {
                     assert!(self.connections.remove(&visitor), "{visitor:?} is answered twice");
                 }
                 DoorAction::Close { visitor } => assert!(self.connections.remove(&visitor)),
-                DoorAction::Admit { visitor, .. }
-                | DoorAction::Watch { visitor, .. }
-                | DoorAction::Lost { visitor, .. } => assert!(self.connections.contains(&visitor)),
+                DoorAction::Admit { visitor, .. } | DoorAction::Watch { visitor, .. } => {
+                    assert!(self.connections.contains(&visitor));
+                }
+                DoorAction::Lost { visitor, process } => {
+                    assert!(self.connections.contains(&visitor));
+                    if self.membership.is_alive(process) {
+                        self.end(process.slot);
+                    }
+                }
                 DoorAction::Found { slot, pid } => {
                     self.tell_membership(membership::Input::Found { slot, pid });
                 }
