@@ -17,6 +17,7 @@ pub mod process;
 pub mod process_figures;
 pub mod report;
 pub mod say;
+pub mod service;
 pub mod signals;
 pub mod standard_output;
 pub mod start_signals;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 
-use landeck_host::say;
+use landeck_host::{say, service};
 use landeck_launch::machine::{MachineAnswer, MachineName, MachineQuestion};
 use landeck_launch::spec::JobSpec;
 use landeck_protocols::door::PartAnswer;
@@ -208,6 +208,9 @@ impl Standing {
     pub(crate) fn host_up(&mut self, context: &mut Context<'_>, host: HostNumber) {
         if let Some(founder) = &mut self.founder {
             founder.host_up(context, host);
+        }
+        if host == HostNumber::ARBITER {
+            service::tell_ready();
         }
         if std::mem::replace(&mut self.is_ready, true) {
             return;

@@ -29,6 +29,25 @@ fn hosts_with_all_faults_keep_all_properties() {
 }
 
 #[test]
+fn sixty_four_hosts_keep_all_properties() {
+    let faults = FaultRates {
+        cut: Duration::from_secs(20),
+        kill: Duration::from_secs(5),
+        kill_arbiter: Duration::from_secs(30),
+        restart: Duration::from_secs(30),
+        reset: Duration::from_secs(5),
+        ..FaultRates::default()
+    };
+    let setting = |seed| HostsSetting {
+        hosts: 64,
+        process_ends: Duration::from_secs(60),
+        length: Duration::from_secs(300),
+        ..with(seed, faults)
+    };
+    by_seed(2, |seed| hosts::run(&setting(seed)));
+}
+
+#[test]
 fn cut_hosts_are_lost_in_time_and_believe_nothing() {
     let rate = Duration::from_secs(60);
     let reports = by_seed(60, |seed| {

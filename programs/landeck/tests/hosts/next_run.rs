@@ -1,5 +1,7 @@
 //! Daemons that are killed and start again, the founder's among them: their processes go on.
 
+use std::os::unix::net::UnixDatagram;
+
 use landeck::{Job, Tag};
 
 use super::machines::lab;
@@ -302,4 +304,30 @@ fn a_founder_whose_daemon_is_killed_forgets_nothing() {
     wait_until("all jobs are over", || cluster.jobs_on(2).is_empty());
     assert_eq!(cluster.where_on(3, &["--map-by", "node", "-n", "4"]), ["n1", "n2", "n3", "n4"]);
     cluster.stop_lab();
+}
+
+#[test]
+fn a_host_comes_back_by_a_command_that_tells_when_it_is_there() {
+    let test = "a_host_comes_back_by_a_command_that_tells_when_it_is_there";
+    let Some(cluster) = lab(test, 2, &["n2"]) else { return };
+    wait_until("its return ticket", || {
+        cluster.shell(1, "ls /var/tmp/landeck-0 2>/dev/null || true").contains("lab")
+    });
+    cluster.kill_for_good(1);
+    let n2 = || cluster.status_on(0)["hosts"][1]["state"].clone();
+    wait_until("n2 is lost", || n2() != "up");
+    // As a unit of the user starts it. The socket of the manager of services is a file that both see.
+    let manager = UnixDatagram::bind(cluster.hosts.folder(1).join("notify")).unwrap();
+    manager.set_read_timeout(Some(RUN_MAX)).unwrap();
+    let mut unit = cluster.hosts.command(1, landeckd());
+    unit.args(["return", "--machine", "lab"]).env("NOTIFY_SOCKET", "/run/hosts/n2/notify");
+    let coming = start(unit.stdin(Stdio::null()));
+    let mut told = [0; 64];
+    let count = manager.recv(&mut told).unwrap();
+    assert_eq!(&told[..count], b"READY=1");
+    assert_eq!(n2(), "up");
+    assert_eq!(cluster.where_on(0, &["--map-by", "node", "-n", "2"]), ["n1", "n2"]);
+    run(&mut cluster.landeck(&["vm", "stop"])).assert(0, &[]);
+    coming.end();
+    cluster.assert_nothing_left();
 }
