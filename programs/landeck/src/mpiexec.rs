@@ -38,7 +38,7 @@ For all programs, to be given before the first:
   -l, -prepend-rank, -tag-output
                         prefix each line of output with the rank
   -bind-to WHAT         none, hwthread, core, l3, numa, socket
-  -map-by HOW           slot, core, l3, numa, and pe=N; ppr:N:node
+  -map-by HOW           slot, core, l3, numa, and pe=N; ppr:N:node; over hosts node, and load in a machine that stays
   -report-bindings      show the binding of each process
   -stdin WHO            the receiver of the standard input: 0 (the default), another rank, all, none
   -timeout SECONDS      end the job after this time
@@ -728,6 +728,7 @@ mod tests {
             ("-envlist A,B a : b", "-n 1 --env-none -x A -x B -- a : -n 1 -- b"),
             ("-wdir /tmp a", "-n 1 --wdir /tmp -- a"),
             ("-bind-to socket -map-by l3cache a", "--bind-to package --map-by l3 -n 1 -- a"),
+            ("-map-by load:l3 -n 4 a", "--map-by load:l3 -n 4 -- a"),
             ("-disable-auto-cleanup a", "--on-failure notify -n 1 -- a"),
             (
                 "-initial-errhandler mpi_errors_return a",
