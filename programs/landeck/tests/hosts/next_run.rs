@@ -274,7 +274,11 @@ fn a_founder_whose_daemon_is_killed_forgets_nothing() {
     let vm = |words: &[&str]| {
         run(&mut cluster.landeck(&[&["vm"], words].concat())).assert(0, &[]);
     };
-    let why = |host: usize| cluster.status_on(1)["hosts"][host]["why"].as_str().unwrap().to_owned();
+    let why = |name: &str| {
+        let all = cluster.status_on(1)["hosts"].as_array().unwrap().clone();
+        let host = all.into_iter().find(|host| host["name"] == name).unwrap();
+        host["why"].as_str().unwrap().to_owned()
+    };
     vm(&["drain", "n3", "--reason", "new disk"]);
     // One job has a host for itself, one waits for it, and the output of one passes through the founder's daemon.
     let script = "until [ -e /tmp/go ]; do echo tick; sleep 0.01; done; echo end";
@@ -285,8 +289,11 @@ fn a_founder_whose_daemon_is_killed_forgets_nothing() {
     let mut waiting = start(&mut cluster.landeck_on(1, &waits));
     for times in ["again, once", "again, 2 times", "again, 3 times"] {
         cluster.signal_pid(0, cluster.daemon(0), "KILL");
-        wait_until("the next run", || why(0).contains(times));
-        assert_eq!((why(2), cluster.jobs_on(2)), ("new disk".to_owned(), vec!["talks".to_owned()]));
+        wait_until("the next run", || why("n1").contains(times));
+        assert_eq!(
+            (why("n3"), cluster.jobs_on(2)),
+            ("new disk".to_owned(), vec!["talks".to_owned()])
+        );
     }
     let refused = run(&mut cluster.landeck(&["run", "--exclusive", "-n", "1", "true"]));
     refused.assert(125, &["no host of lab is free: talks on n2 n1"]);
@@ -295,7 +302,7 @@ fn a_founder_whose_daemon_is_killed_forgets_nothing() {
     assert_eq!(waiting.end().assert(0, &[]).out, "n3\n");
     // A host that was lost knows its ticket, and one that is new is admitted.
     cluster.lose(2);
-    wait_until("n3 is back", || why(2).contains("time 2 in the machine"));
+    wait_until("n3 is back", || why("n3").contains("time 2 in the machine"));
     vm(&["add", "--rsh", "landeck-rsh", "n4"]);
     (0..2).for_each(|host| drop(cluster.shell(host, "touch /tmp/go")));
     let talks = talks.end();
