@@ -157,7 +157,10 @@ fn done_before(question: &ObjectQuestion, answer: ObjectAnswer) -> ObjectAnswer 
 #[must_use]
 pub fn taken_by(segment: &Segment, kind: ObjectKind, name: &Name, taken: &Object) -> ObjectError {
     let (name, pid) = (name.as_str().to_owned(), taken.pid);
-    match host_name(segment, taken.owner) {
+    // The hosts of other jobs have no names in this one.
+    let is_elsewhere = taken.owner.segment.0 != segment.plan().host;
+    let unnamed = || is_elsewhere.then(|| "another host".to_owned());
+    match host_name(segment, taken.owner).or_else(unnamed) {
         Some(host) => ObjectError::TakenElsewhere { kind, name, pid, host },
         None => ObjectError::Taken { kind, name, pid },
     }

@@ -55,7 +55,7 @@ pub enum ObjectError {
     },
     /// There is no such object.
     #[error(
-        "no {kind} of this job has the name \"{name}\"{}: create it first, or check the spelling", scope(*.kind)
+        "no {kind} of this {} has the name \"{name}\"{}: create it first, or check the spelling", whole(*.kind), scope(*.kind)
     )]
     Unknown {
         /// The kind that was looked for.
@@ -109,10 +109,18 @@ pub enum ObjectError {
     },
 }
 
+/// The whole in which the names of a kind of object are known.
+const fn whole(kind: ObjectKind) -> &'static str {
+    match kind {
+        ObjectKind::Port => "machine",
+        _ => "job",
+    }
+}
+
 /// Where the names of a kind of object are valid, in the words of an error.
 const fn scope(kind: ObjectKind) -> &'static str {
     match kind {
-        ObjectKind::Mailbox | ObjectKind::Group | ObjectKind::Abort => "",
+        ObjectKind::Mailbox | ObjectKind::Group | ObjectKind::Abort | ObjectKind::Port => "",
         ObjectKind::Segment | ObjectKind::Semaphore => " on this host",
     }
 }
@@ -120,7 +128,7 @@ const fn scope(kind: ObjectKind) -> &'static str {
 /// The end of the sentence about an object that is no more.
 const fn why_gone(kind: ObjectKind) -> &'static str {
     match kind {
-        ObjectKind::Mailbox | ObjectKind::Abort => {
+        ObjectKind::Mailbox | ObjectKind::Abort | ObjectKind::Port => {
             ": its last user has left, or its owner has destroyed it"
         }
         ObjectKind::Segment | ObjectKind::Semaphore | ObjectKind::Group => {

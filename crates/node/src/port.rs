@@ -1,4 +1,4 @@
-//! Ports: connections by name between two jobs of one user on one host.
+//! Ports: connections by name between two jobs of one user on one host, or on two hosts of a machine.
 //!
 //! ```text
 //! job A, process a                             job B, process b
@@ -12,25 +12,32 @@
 //! From then on each process has two segments: it receives in its own, and sends in the other's,
 //! where it is a guest. Each agent reports the end of the other process, since it watches the
 //! guest.
+//!
+//! In a machine the name is also one of the machine. A process on another host joins job A there, on its own host, and is
+//! then a guest of A like others: both talk as processes of A.
 
 use std::os::fd::OwnedFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use landeck_channel::Peer;
 use landeck_joining::attach::AttachError;
-use landeck_joining::socket::{self, AGENT_TIME, Joined};
+use landeck_joining::job_names;
+use landeck_joining::objects::ObjectError;
+use landeck_joining::socket::{self, AGENT_TIME, JoinError, Joined};
 use landeck_kernel::{Area, Wanted};
 use landeck_memory::plain::{bytes_of, bytes_of_mut};
 use landeck_memory::{Buffer, Plain, Presence, Segment};
+use landeck_protocols::door::{Name, ObjectKind};
 use landeck_transports::shared_memory::first_provisional;
-use landeck_wire::{SegmentId, Tag};
+use landeck_wire::{JobId, ProcessId, SegmentId, Tag};
 
 use crate::error::{self, Error, ErrorKind, Members, Result};
-use crate::job::Job;
+use crate::job::{Job, Options};
 use crate::unstable::JobInternals;
 use crate::world::{Status, TagFilter, World};
 use landeck_engine::context::plain_context;
 use landeck_engine::deadline_ns;
+use landeck_engine::peers::peer_of;
 
 /// The time that the other process has to answer in [`Port::accept`].
 const HANDSHAKE_TIME: Duration = Duration::from_secs(60);
@@ -38,16 +45,33 @@ const HANDSHAKE_TIME: Duration = Duration::from_secs(60);
 /// complete.
 const HANDSHAKE: u32 = u32::MAX;
 
-/// A published name under which other jobs of this user on this host find this process.
+/// A published name under which other jobs of this user on this host find this process, or in the whole machine.
 pub struct Port<'a> {
     job: &'a Job,
     name: String,
     context: u32,
+    /// The number of the name in the machine, if this process is in one.
+    number: Option<u64>,
 }
 
 /// A process of another job.
 pub struct Remote {
     world: World,
+    _place: Place,
+}
+
+/// The place in which two processes of different jobs meet.
+enum Place {
+    /// The segments of both, on one host.
+    Segments { _visit: Visit },
+    /// The job of the port, where the other process is a guest.
+    Job,
+    /// The job of the port, where this process is a guest.
+    Guest { _job: Job },
+}
+
+/// The stay of this process in the segment of the other one.
+struct Visit {
     segment: Segment,
     own_slot: u32,
     _connection: OwnedFd,
@@ -68,39 +92,54 @@ impl Greeting {
 }
 
 impl Job {
-    /// Creates a port: publishes a name under which other jobs connect. The port exists until it is
-    /// dropped or the process ends.
+    /// Creates a port: publishes a name under which other jobs connect, on this host, and in a machine on all its hosts. The
+    /// port exists until it is dropped or the process ends.
     ///
     /// # Errors
-    /// [`ErrorKind::Publish`]: among others, the name is in use.
+    /// [`ErrorKind::Publish`]: among others, the name is in use on this host. [`ErrorKind::Object`]: it is in use on another host
+    /// of the machine, or the daemon does not answer.
     pub fn create_port(&self, name: &str) -> Result<Port<'_>> {
         error::call(&self.shared, "create_port", || {
             let context = random_context();
             socket::publish(self.process(), name, context, AGENT_TIME)?;
-            Ok(Port { job: self, name: name.to_owned(), context })
+            let mut port = Port { job: self, name: name.to_owned(), context, number: None };
+            let segment = &self.shared.segment;
+            if segment.plan().has_host_tables() {
+                let name = Name::new(name).map_err(ObjectError::from)?;
+                let words = [u64::from(context), segment.plan().job];
+                let (process, kind) = (self.process(), ObjectKind::Port);
+                let named = job_names::publish(segment, process, kind, &name, words)?;
+                port.number = Some(named.number);
+            }
+            Ok(port)
         })
     }
 
-    /// Connects to the process that published a name.
+    /// Connects to the process that published a name: on this host, else on another one of the machine. There this process is a
+    /// guest of the other's job until the connection is dropped.
     ///
     /// # Errors
-    /// [`ErrorKind::Connect`]: among others, nobody has published it. [`ErrorKind::Handshake`],
+    /// [`ErrorKind::Connect`]: among others, nobody has published it. [`ErrorKind::Object`]: nobody in the machine has, or the
+    /// daemon does not answer. [`ErrorKind::Attach`]: the other's job takes no guest here. [`ErrorKind::Handshake`],
     /// [`ErrorKind::TimedOut`], [`ErrorKind::PeerFailed`].
     pub fn connect(&self, name: &str) -> Result<Remote> {
         error::call(&self.shared, "connect", || {
-            let (published, joined) = socket::connect_name(name, AGENT_TIME)?;
-            let (segment, own_slot, connection) = enter(joined)?;
+            let (published, joined) = match socket::connect_name(name, AGENT_TIME) {
+                Err(JoinError::NoSuchName { .. })
+                    if self.shared.segment.plan().has_host_tables() =>
+                {
+                    return self.connect_far(name);
+                }
+                found => found?,
+            };
+            let visit = enter(joined)?;
+            let (segment, own_slot) = (&visit.segment, visit.own_slot);
             let target = published.process.slot.0;
             // The other has no slot in our segment yet.
             let provisional = Peer(first_provisional(&self.shared.segment));
             let context = published.context;
-            let greeting = Greeting {
-                host: self.shared.segment.plan().host,
-                slot: u64::from(self.shared.slot),
-                context: u64::from(context),
-            };
-            self.reach(provisional, &segment, own_slot, target, name)?;
-            self.say(provisional, context, greeting)?;
+            self.reach(provisional, segment, own_slot, target, name)?;
+            self.say(provisional, context, self.greeting(context))?;
             let (answer, peer) = self.hear(context, None, HANDSHAKE_TIME)?;
             if answer.slot != u64::from(own_slot) || answer.host != segment.plan().host {
                 return Err(ErrorKind::Handshake {
@@ -115,10 +154,46 @@ impl Job {
                 name: name.to_owned(),
                 what: "it has no slot in our segment",
             })?;
-            engine.endpoint.set_heap_segment(peer, &segment);
+            engine.endpoint.set_heap_segment(peer, segment);
             drop(engine);
-            self.remote(peer, context, segment, own_slot, connection)
+            self.remote(peer, context, Place::Segments { _visit: visit })
         })
+    }
+
+    /// Connects to the process on another host of the machine that published a name.
+    fn connect_far(&self, name: &str) -> Result<Remote> {
+        let known = Name::new(name).map_err(ObjectError::from)?;
+        let (segment, kind) = (&self.shared.segment, ObjectKind::Port);
+        let found = job_names::find(segment, self.process(), kind, &known)?;
+        let [context, job] = found.words;
+        let guest = Self::join_running(&JobId(job).to_string(), Options::default())?;
+        let broken = |what| Error::from(ErrorKind::Handshake { name: name.to_owned(), what });
+        let peer = guest.wait_for(found.owner).ok_or_else(|| broken("it is not in its job"))?;
+        let context = context as u32;
+        guest.say(peer, context, guest.greeting(context))?;
+        let (_, from) = guest.hear(context, None, HANDSHAKE_TIME)?;
+        if from != peer {
+            return Err(broken("somebody else has answered"));
+        }
+        let world = guest.world_of(context, &[guest.own_peer(), peer])?;
+        Ok(Remote { world, _place: Place::Guest { _job: guest } })
+    }
+
+    /// The peer that a process of another host is, once this host knows of it.
+    fn wait_for(&self, process: ProcessId) -> Option<Peer> {
+        let until = Instant::now() + AGENT_TIME;
+        loop {
+            let peer = peer_of(&self.shared.segment, process);
+            if peer.is_some() || Instant::now() >= until {
+                return peer;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn greeting(&self, context: u32) -> Greeting {
+        let (host, slot) = (self.shared.segment.plan().host, u64::from(self.shared.slot));
+        Greeting { host, slot, context: u64::from(context) }
     }
 
     fn reach(
@@ -165,16 +240,9 @@ impl Job {
         }
     }
 
-    fn remote(
-        &self,
-        peer: Peer,
-        context: u32,
-        segment: Segment,
-        own_slot: u32,
-        connection: OwnedFd,
-    ) -> Result<Remote> {
+    fn remote(&self, peer: Peer, context: u32, place: Place) -> Result<Remote> {
         let world = self.world_of(context, &[self.own_peer(), peer])?;
-        Ok(Remote { world, segment, own_slot, _connection: connection })
+        Ok(Remote { world, _place: place })
     }
 }
 
@@ -190,28 +258,34 @@ impl Port<'_> {
     /// [`ErrorKind::TimedOut`], [`ErrorKind::Handshake`], [`ErrorKind::Connect`].
     pub fn accept(&self, time: Duration) -> Result<Remote> {
         let (greeting, peer) = self.job.hear(self.context, None, time)?;
+        if peer.0 >= self.job.shared.segment.plan().slots() {
+            // It is a guest of this job on another host.
+            self.job.say(peer, self.context, self.job.greeting(self.context))?;
+            return self.job.remote(peer, self.context, Place::Job);
+        }
         let broken = |what| ErrorKind::Handshake { name: self.name.clone(), what }.into();
         let slot = u32::try_from(greeting.slot).map_err(|_| broken("it names no slot"))?;
         let joined = socket::join(SegmentId(greeting.host), AGENT_TIME)?;
-        let (segment, own_slot, connection) = enter(joined)?;
+        let visit = enter(joined)?;
+        let segment = &visit.segment;
         if segment.plan().host != greeting.host {
             return Err(broken("its segment is another's"));
         }
-        self.job.reach(peer, &segment, own_slot, slot, &self.name)?;
-        self.job.shared.engine.enter()?.endpoint.set_heap_segment(peer, &segment);
-        let own = Greeting {
-            host: self.job.shared.segment.plan().host,
-            slot: u64::from(peer.0),
-            context: u64::from(self.context),
-        };
+        self.job.reach(peer, segment, visit.own_slot, slot, &self.name)?;
+        self.job.shared.engine.enter()?.endpoint.set_heap_segment(peer, segment);
+        let own = Greeting { slot: u64::from(peer.0), ..self.job.greeting(self.context) };
         self.job.say(peer, self.context, own)?;
-        self.job.remote(peer, self.context, segment, own_slot, connection)
+        self.job.remote(peer, self.context, Place::Segments { _visit: visit })
     }
 }
 
 impl Drop for Port<'_> {
     fn drop(&mut self) {
-        // The name goes with the process in any case.
+        // The names go with the process in any case.
+        if let Some(number) = self.number {
+            let (segment, process) = (&self.job.shared.segment, self.job.process());
+            let _ = job_names::withdraw(segment, process, ObjectKind::Port, number);
+        }
         let _ = socket::unpublish(self.job.process(), &self.name, AGENT_TIME);
     }
 }
@@ -244,20 +318,20 @@ impl Remote {
     }
 }
 
-impl Drop for Remote {
+impl Drop for Visit {
     fn drop(&mut self) {
         self.segment.set_presence(self.own_slot, Presence::Finalized);
     }
 }
 
 /// Attaches a segment that this process was admitted to.
-fn enter(joined: Joined) -> Result<(Segment, u32, OwnedFd)> {
+fn enter(joined: Joined) -> Result<Visit> {
     let segment = Segment::attach(joined.segment)?;
     let own_slot = joined.process.slot.0;
     segment.keep_from_children();
     segment.harden(own_slot).map_err(AttachError::Harden)?;
     segment.set_presence(own_slot, Presence::Attached);
-    Ok((segment, own_slot, joined.connection))
+    Ok(Visit { segment, own_slot, _connection: joined.connection })
 }
 
 /// A context that no world of either job has, and no mailbox: worlds count from zero, mailboxes

@@ -23,6 +23,8 @@ pub enum ObjectKind {
     Group,
     /// The claim of a process to say why it aborts its job on several hosts. It stays until the job is over.
     Abort,
+    /// A port, at which processes of other jobs connect. Its name is one of the whole machine.
+    Port,
 }
 
 impl ObjectKind {
@@ -34,6 +36,7 @@ impl ObjectKind {
             Self::Semaphore => "semaphore",
             Self::Group => "group",
             Self::Abort => "abort",
+            Self::Port => "port",
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The names of a job's mailboxes and groups on all its hosts, as the arbiter keeps them. Each kind has names of its own.
+//! The names of a job's mailboxes and groups on all its hosts, and of the ports of all jobs, as the arbiter keeps them. Each kind
+//! has names of its own.
 //!
 //! A name has one owner in its job: the first process whose request reaches the arbiter. A name ends with its owner, or
 //! when the owner takes it back. A process whose end was told publishes nothing more, whatever is still on its way. The
@@ -12,6 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::door::registry::Registry;
 use crate::door::{ObjectAnswer, ObjectKind, ObjectQuestion, ObjectRequest, Verdict};
+
+/// The scope of the names that all jobs of a machine have in common. No job has this identity.
+const MACHINE: JobId = JobId(0);
 
 /// The most names that a job has at a time.
 pub const JOB_NAMES_MAX: usize = 1 << 16;
@@ -27,7 +31,8 @@ pub struct NameTable {
 
 impl NameTable {
     /// Answers a question of a process on a host, which has this PID there: to give an object a name, to find it by its name, or
-    /// to take a name back by its number. Only mailboxes, groups and aborts have names over hosts.
+    /// to take a name back by its number. Only mailboxes, groups, aborts and ports have names over hosts; those of ports are
+    /// names of the machine, and all others of the job.
     pub fn ask(
         &mut self,
         job: JobId,
@@ -41,12 +46,15 @@ impl NameTable {
             return ObjectAnswer::bare(Verdict::NotAlive);
         }
         let has_name = match question.kind {
-            ObjectKind::Mailbox | ObjectKind::Group | ObjectKind::Abort => question.name.is_some(),
+            ObjectKind::Mailbox | ObjectKind::Group | ObjectKind::Abort | ObjectKind::Port => {
+                question.name.is_some()
+            }
             ObjectKind::Segment | ObjectKind::Semaphore => {
                 return ObjectAnswer::bare(Verdict::Senseless);
             }
         };
-        let names = self.jobs.entry(job).or_insert_with(|| Registry::new(JOB_NAMES_MAX, 0));
+        let scope = if question.kind == ObjectKind::Port { MACHINE } else { job };
+        let names = self.jobs.entry(scope).or_insert_with(|| Registry::new(JOB_NAMES_MAX, 0));
         match question.asked {
             ObjectRequest::Name if has_name => names.add(question, pid, host),
             ObjectRequest::Find if has_name => match names.find(&question) {
@@ -216,6 +224,25 @@ mod tests {
         assert_eq!(claim(&mut table, JobId(8), (2, 0)), Verdict::Granted, "another job");
         table.take(&WordContent::JobOver { job: JOB });
         assert_eq!(claim(&mut table, JOB, (2, 0)), Verdict::Granted);
+    }
+
+    #[test]
+    fn a_port_has_one_name_for_all_jobs_until_its_owner_ends() {
+        let mut table = NameTable::default();
+        let mut ask = |table: &mut NameTable, (job, host): (u64, u16), asked| {
+            let question = ObjectQuestion::new(process(host, 0), ObjectKind::Port, asked);
+            table.ask(JobId(job), HostNumber(host), 50, question.named(&Name::new("heat").unwrap()))
+        };
+        number(&ask(&mut table, (1, 1), ObjectRequest::Name));
+        assert_eq!(ask(&mut table, (2, 2), ObjectRequest::Name).verdict, Verdict::InUse);
+        let found = ask(&mut table, (2, 2), ObjectRequest::Find);
+        assert_eq!((found.verdict, found.object.owner), (Verdict::Granted, process(1, 0)));
+        // The job of the one that has asked is no matter.
+        table.take(&WordContent::JobOver { job: JobId(2) });
+        assert_eq!(ask(&mut table, (3, 2), ObjectRequest::Find).verdict, Verdict::Granted);
+        table.process_ended(JobId(1), process(1, 0));
+        assert_eq!(ask(&mut table, (2, 2), ObjectRequest::Find).verdict, Verdict::Unknown);
+        number(&ask(&mut table, (2, 2), ObjectRequest::Name));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The own job of a machine: processes that are started from shells meet in it, on all hosts.
 
-use landeck::{Executable, GroupOptions, Job, Options, Sum};
+use landeck::{Executable, GroupOptions, Job, Options, Sum, Tag};
 
 use super::machines::lab;
 use super::*;
@@ -303,5 +303,87 @@ fn processes_of_several_jobs_meet_in_the_own_job_of_their_machine() {
     let mut names: Vec<&str> = heard[0].split(' ').collect();
     names.sort_unstable();
     assert_eq!(names, ["a0", "a1", "b0", "b1"]);
+    cluster.stop_lab();
+}
+
+/// Has a port, answers those that connect, and leaves.
+fn offer(name: &str, callers: usize) {
+    let job = Job::join().unwrap();
+    let port = job.create_port(name).unwrap();
+    println!("offers");
+    for _ in 0..callers {
+        let remote = port.accept(LONG).unwrap();
+        let mut came = [0u64; 4];
+        remote.receive_into(&mut came, Tag(3)).unwrap();
+        remote.send(&came.map(|word| word + 1), Tag(4)).unwrap();
+    }
+    println!("refused: {}", job.create_port("taken").err().unwrap());
+    drop(port);
+    job.leave().unwrap();
+}
+
+/// Connects to a port, and exchanges a message.
+fn call(name: &str) {
+    let job = Job::join().unwrap();
+    match job.connect(name) {
+        Ok(remote) => {
+            remote.send(&[1u64, 2, 3, 4], Tag(3)).unwrap();
+            let mut came = [0u64; 4];
+            remote.receive_into(&mut came, Tag(4)).unwrap();
+            println!("got {came:?}");
+        }
+        Err(error) => println!("failed: {error}"),
+    }
+    job.leave().unwrap();
+}
+
+#[test]
+fn jobs_on_different_hosts_meet_at_a_port() {
+    const TEST: &str = "own_job::jobs_on_different_hosts_meet_at_a_port";
+    match role().as_deref() {
+        Some("offers") => return offer("heat", 3),
+        Some("takes") => {
+            let job = Job::join().unwrap();
+            let port = job.create_port("taken").unwrap();
+            println!("taken");
+            let go = Path::new("/tmp/go");
+            wait_until("the file", || go.exists());
+            drop(port);
+            return job.leave().unwrap();
+        }
+        Some(_) => return call("heat"),
+        None => {}
+    }
+    let test = "jobs_on_different_hosts_meet_at_a_port";
+    let Some(cluster) = lab(test, 3, &["n2", "n3"]) else { return };
+    let program = std::env::current_exe().unwrap();
+    let program = [program.to_str().unwrap(), TEST, "--exact", "--nocapture", "--test-threads=1"];
+    let job = |host: usize, role: &str| {
+        let mut command = cluster.landeck_on(host, &[&["run", "-n", "1"][..], &program].concat());
+        command.env(ROLE, role);
+        start(&mut command)
+    };
+    let takes = job(2, "takes");
+    takes.out.wait_for("its port", |text| text.contains("taken"));
+    let offers = job(0, "offers");
+    offers.out.wait_for("its port", |text| text.contains("offers"));
+    // Two from other hosts, and one from the same host.
+    let callers = [job(1, "calls"), job(2, "calls"), job(0, "calls")];
+    for caller in callers {
+        let called = caller.end();
+        assert!(called.assert(0, &[]).out.contains("got [2, 3, 4, 5]"), "{called:?}");
+    }
+    let offered = offers.end();
+    let offered = offered.assert(0, &[]);
+    let refused = "the port \"taken\" is there already, made by process ";
+    assert!(
+        offered.out.contains(refused) && offered.out.contains(" on another host"),
+        "{offered:?}"
+    );
+    // The name has gone with the port.
+    let late = job(1, "calls").end();
+    assert!(late.assert(0, &[]).out.contains("no port of this machine has the name"), "{late:?}");
+    cluster.shell(2, "touch /tmp/go");
+    takes.end().assert(0, &[]);
     cluster.stop_lab();
 }
