@@ -181,12 +181,21 @@ pub fn host_name(segment: &Segment, process: ProcessId) -> Option<String> {
     })
 }
 
-/// Waits until this host knows that a process has ended, but no longer than this.
-pub(crate) fn wait_until_over(segment: &Segment, process: ProcessId, within: Duration) {
+/// Waits until this host knows of something, but no longer than this: a word of the arbiter may be on its way.
+pub fn wait_for<T>(within: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let until = Instant::now() + within;
-    while !is_over(segment, process) && Instant::now() < until {
+    loop {
+        let seen = look();
+        if seen.is_some() || Instant::now() >= until {
+            return seen;
+        }
         pause();
     }
+}
+
+/// Waits until this host knows that a process has ended, but no longer than this.
+pub(crate) fn wait_until_over(segment: &Segment, process: ProcessId, within: Duration) {
+    let _ = wait_for(within, || is_over(segment, process).then_some(()));
 }
 
 /// Lets a moment pass between two looks.

@@ -17,7 +17,7 @@
 //! then a guest of A like others: both talk as processes of A.
 
 use std::os::fd::OwnedFd;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use landeck_channel::Peer;
 use landeck_joining::attach::AttachError;
@@ -29,7 +29,7 @@ use landeck_memory::plain::{bytes_of, bytes_of_mut};
 use landeck_memory::{Buffer, Plain, Presence, Segment};
 use landeck_protocols::door::{Name, ObjectKind};
 use landeck_transports::shared_memory::first_provisional;
-use landeck_wire::{JobId, ProcessId, SegmentId, Tag};
+use landeck_wire::{JobId, SegmentId, Tag};
 
 use crate::error::{self, Error, ErrorKind, Members, Result};
 use crate::job::{Job, Options};
@@ -67,7 +67,7 @@ enum Place {
     /// The job of the port, where the other process is a guest.
     Job,
     /// The job of the port, where this process is a guest.
-    Guest { _job: Job },
+    Guest { _job: Box<Job> },
 }
 
 /// The stay of this process in the segment of the other one.
@@ -168,7 +168,9 @@ impl Job {
         let [context, job] = found.words;
         let guest = Self::join_running(&JobId(job).to_string(), Options::default())?;
         let broken = |what| Error::from(ErrorKind::Handshake { name: name.to_owned(), what });
-        let peer = guest.wait_for(found.owner).ok_or_else(|| broken("it is not in its job"))?;
+        let known = || peer_of(&guest.shared.segment, found.owner);
+        let peer = job_names::wait_for(AGENT_TIME, known);
+        let peer = peer.ok_or_else(|| broken("it is not in its job"))?;
         let context = context as u32;
         guest.say(peer, context, guest.greeting(context))?;
         let (_, from) = guest.hear(context, None, HANDSHAKE_TIME)?;
@@ -176,19 +178,7 @@ impl Job {
             return Err(broken("somebody else has answered"));
         }
         let world = guest.world_of(context, &[guest.own_peer(), peer])?;
-        Ok(Remote { world, _place: Place::Guest { _job: guest } })
-    }
-
-    /// The peer that a process of another host is, once this host knows of it.
-    fn wait_for(&self, process: ProcessId) -> Option<Peer> {
-        let until = Instant::now() + AGENT_TIME;
-        loop {
-            let peer = peer_of(&self.shared.segment, process);
-            if peer.is_some() || Instant::now() >= until {
-                return peer;
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        Ok(Remote { world, _place: Place::Guest { _job: Box::new(guest) } })
     }
 
     fn greeting(&self, context: u32) -> Greeting {

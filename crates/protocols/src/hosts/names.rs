@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn a_port_has_one_name_for_all_jobs_until_its_owner_ends() {
         let mut table = NameTable::default();
-        let mut ask = |table: &mut NameTable, (job, host): (u64, u16), asked| {
+        let ask = |table: &mut NameTable, (job, host): (u64, u16), asked| {
             let question = ObjectQuestion::new(process(host, 0), ObjectKind::Port, asked);
             table.ask(JobId(job), HostNumber(host), 50, question.named(&Name::new("heat").unwrap()))
         };
