@@ -317,6 +317,8 @@ fn offer(name: &str, callers: usize) {
         remote.receive_into(&mut came, Tag(3)).unwrap();
         remote.send(&came.map(|word| word + 1), Tag(4)).unwrap();
     }
+    let vanishes = port.accept(LONG).unwrap();
+    println!("lost: {}", vanishes.receive_into(&mut [0u64], Tag(3)).unwrap_err());
     println!("refused: {}", job.create_port("taken").err().unwrap());
     drop(port);
     job.leave().unwrap();
@@ -351,6 +353,11 @@ fn jobs_on_different_hosts_meet_at_a_port() {
             drop(port);
             return job.leave().unwrap();
         }
+        Some("vanishes") => {
+            let job = Job::join().unwrap();
+            let _remote = job.connect("heat").unwrap();
+            std::process::abort();
+        }
         Some(_) => return call("heat"),
         None => {}
     }
@@ -373,8 +380,12 @@ fn jobs_on_different_hosts_meet_at_a_port() {
         let called = caller.end();
         assert!(called.assert(0, &[]).out.contains("got [2, 3, 4, 5]"), "{called:?}");
     }
+    let vanished = job(1, "vanishes").end();
+    assert!(!vanished.status.success(), "{vanished:?}");
     let offered = offers.end();
     let offered = offered.assert(0, &[]);
+    let lost = offered.out.lines().find(|line| line.starts_with("lost: ")).unwrap();
+    assert!(lost.contains("rank 1 on n2") && lost.contains("ended without leaving"), "{lost}");
     let refused = "the port \"taken\" is there already, made by process ";
     assert!(
         offered.out.contains(refused) && offered.out.contains(" on another host"),
