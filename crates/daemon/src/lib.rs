@@ -210,10 +210,9 @@ pub fn run(role: DaemonRole) -> ExitCode {
     }
     // Guardians are forked by a process that has neither keys nor sockets.
     let run = match &role {
-        DaemonRole::Founder { .. } | DaemonRole::Bootstrap { machine: Some(_), .. } => {
-            keeper::keep(false)
-        }
-        DaemonRole::Return { .. } => keeper::keep(true),
+        DaemonRole::Founder { machine, .. }
+        | DaemonRole::Bootstrap { machine: Some(machine), .. } => keeper::keep(machine, false),
+        DaemonRole::Return { machine } => keeper::keep(machine, true),
         _ => server::fork().map(|server| Ok(Run::only(server))).map_err(io::Error::other),
     };
     let run = match run {
@@ -255,8 +254,10 @@ fn live(role: DaemonRole, run: Run) -> Result<u8, DaemonError> {
         _ if number > 0 => {
             let (mut hub, place, founder) = resumed(&mut left, (number, leased_from), record)?;
             hub.show_jobs(&place.machine.look_address()).map_err(system("listen for observers"))?;
-            hub.keep(journal, place.clone());
-            (hub, Jobs::of_machine(server, standing(place, founder)?.returned(), left))
+            let standing = standing(place.clone(), founder)?;
+            // With that its keeper knows that it listens.
+            hub.keep(journal, place);
+            (hub, Jobs::of_machine(server, standing.returned(), left))
         }
         DaemonRole::Arbiter { launcher } => found(server, launcher)?,
         // A founder that is killed before it has begun does not come back.

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use landeck_memory::JobName;
 use landeck_protocols::door::Name;
 use landeck_wire::{JobId, SegmentId};
+use rustix::event::{Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
@@ -17,6 +18,11 @@ use rustix::net::{
 };
 
 use crate::peer;
+
+/// How long a machine is waited for whose daemon was killed.
+const ABSENCE_MAX: Duration = Duration::from_secs(10);
+/// The time between two looks at it.
+const ABSENCE_LOOK: Duration = Duration::from_millis(2);
 
 /// The address of a socket of this user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,9 +73,24 @@ impl Address {
         Self::Abstract(format!("{}{job}-{name}", Self::launchers()))
     }
 
-    /// The names of the machines that have a daemon of this user on this host.
+    /// The address that the keeper of a machine's daemon has. Nobody is answered there: it says that the daemon is there, or comes.
+    pub fn of_keeper_of(machine: &str) -> Self {
+        Self::Abstract(format!("{}{machine}", Self::keepers()))
+    }
+
+    /// The names of the machines that have a daemon of this user on this host. Waits for one that was killed and is started
+    /// again.
     pub fn machine_names() -> Vec<String> {
-        names_behind(&Self::machines())
+        let until = Instant::now() + ABSENCE_MAX;
+        loop {
+            let kept = names_behind(&Self::keepers());
+            let there = names_behind(&Self::machines());
+            let is_awaited = kept.iter().any(|name| !there.contains(name));
+            if !is_awaited || Instant::now() >= until {
+                return there;
+            }
+            pause();
+        }
     }
 
     /// The jobs whose launchers listen on this host, with their names.
@@ -89,6 +110,11 @@ impl Address {
     /// The beginning of the abstract names of this user's machines.
     fn machines() -> String {
         format!("landeckd-{}-machine-", own_uid())
+    }
+
+    /// The beginning of the abstract names of the keepers of machines' daemons.
+    fn keepers() -> String {
+        format!("landeckd-{}-keeper-", own_uid())
     }
 
     /// The address at which a daemon listens for the processes of a segment.
@@ -169,6 +195,12 @@ fn names_behind(beginning: &str) -> Vec<String> {
     let rest = |line: &str| line.split_once(&beginning).map(|(_, rest)| rest.to_owned());
     let names: BTreeSet<String> = table.lines().filter_map(rest).collect();
     names.into_iter().collect()
+}
+
+/// Lets a moment pass between two looks.
+fn pause() {
+    let moment = Timespec { tv_sec: 0, tv_nsec: ABSENCE_LOOK.as_nanos() as i64 };
+    let _ = poll(&mut [], Some(&moment));
 }
 
 /// The user ID as which this process acts.

@@ -58,6 +58,11 @@ impl MachineName {
         Address::of_machine(&self.0)
     }
 
+    /// The address that the keeper of its daemon has, so that commands wait for a daemon that was killed.
+    pub fn address_of_keeper(&self) -> Address {
+        Address::of_keeper_of(&self.0)
+    }
+
     /// The address at which it listens for processes that want to join jobs of the machine.
     pub fn address_of_guests(&self) -> Address {
         Address::of_guests_of(&self.0)

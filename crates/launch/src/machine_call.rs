@@ -30,6 +30,9 @@ const JOBS_OVER_TIME: Duration = Duration::from_millis(500);
 /// How long a command waits that asks again.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
 
+/// A daemon that was killed is called again so often.
+const CALLS_MAX: usize = 5;
+
 /// The release of this program.
 const RELEASE: &str = env!("CARGO_PKG_VERSION");
 /// The word with which a greeting begins.
@@ -86,8 +89,7 @@ impl MachineCall {
     /// As [`MachineCall::begin`], with so much time for the greeting.
     pub(crate) fn begin_within(name: MachineName, time: Duration) -> Result<Self, MachineError> {
         let silent = |source| MachineError::Silent { name: name.clone(), source };
-        let socket = name.address().connect_stream().map_err(silent)?;
-        let line = first_line(&socket, Instant::now() + time).map_err(silent)?;
+        let (socket, line) = greeted(&name, Instant::now() + time).map_err(silent)?;
         let mut words = line.splitn(3, ' ');
         match (words.next(), words.next(), words.next()) {
             (Some(GREETING), Some(RELEASE), None) => {}
@@ -283,6 +285,34 @@ impl MachineCall {
     pub fn confused(&self) -> MachineError {
         MachineError::Silent { name: self.name.clone(), source: io::ErrorKind::InvalidData.into() }
     }
+}
+
+/// Calls the daemon of a machine until it greets. One that was killed just then has a next run soon, which is called.
+fn greeted(name: &MachineName, until: Instant) -> io::Result<(OwnedFd, String)> {
+    let call = || {
+        let socket = name.address().connect_stream()?;
+        let line = first_line(&socket, until)?;
+        Ok((socket, line))
+    };
+    for _ in 1..CALLS_MAX {
+        match call() {
+            Err(error) if has_ended(&error) => {
+                let moment = Timespec { tv_sec: 0, tv_nsec: ASK_AGAIN.as_nanos() as i64 };
+                poll(&mut [], Some(&moment))?;
+                if !all().contains(name) {
+                    return Err(error);
+                }
+            }
+            outcome => return outcome,
+        }
+    }
+    call()
+}
+
+/// Whether a call has failed since its daemon has ended.
+fn has_ended(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionRefused, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), ConnectionRefused | ConnectionReset | UnexpectedEof | BrokenPipe)
 }
 
 /// The first line that comes from a socket that never blocks. Nothing follows it without a question.

@@ -11,6 +11,7 @@ use landeck_host::fork::fork_child;
 use landeck_host::say::complain;
 use landeck_host::{descendants, detached, process, signals, start_signals};
 use landeck_launch::guardian::server::{self, GuardianServer};
+use landeck_launch::machine::MachineName;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
@@ -66,7 +67,8 @@ impl Run {
 }
 
 /// The keeper of one daemon.
-struct Keeper {
+struct Keeper<'a> {
+    machine: &'a MachineName,
     /// When runs were killed within the last minute.
     kills: Vec<Instant>,
     /// The next run comes back by the ticket of this host.
@@ -91,8 +93,8 @@ enum Next {
 ///
 /// # Errors
 /// The error of a step: of the kernel, of the guardian server.
-pub(crate) fn keep(returns: bool) -> io::Result<Result<Run, u8>> {
-    let mut keeper = Keeper { kills: Vec::new(), returns, leaves: !returns };
+pub(crate) fn keep(machine: &MachineName, returns: bool) -> io::Result<Result<Run, u8>> {
+    let mut keeper = Keeper { machine, kills: Vec::new(), returns, leaves: !returns };
     loop {
         match keeper.see_an_incarnation()? {
             Next::Run(run) => return Ok(Ok(run)),
@@ -102,17 +104,17 @@ pub(crate) fn keep(returns: bool) -> io::Result<Result<Run, u8>> {
     }
 }
 
-impl Keeper {
+impl Keeper<'_> {
     /// Forks one run after the other, until everything of the host's incarnation has ended.
     fn see_an_incarnation(&mut self) -> io::Result<Next> {
         // Guardians are forked by a process that has neither keys nor sockets.
         let server = server::fork_detached().map_err(io::Error::other)?;
         let (mut left, mut leased_from, mut end_before) = (Entries::default(), None, None);
-        let mut record = None;
+        let (mut record, mut marker) = (None, None);
         for number in 0.. {
             let (journal, kept) = Journal::pair()?;
             let Some(daemon) = fork_kept()? else {
-                drop(kept);
+                drop((kept, marker));
                 let _ = rustix::thread::set_name(crate::NAME);
                 let (server, returns) = (server.inherited(), self.returns);
                 return Ok(Next::Run(Run {
@@ -129,7 +131,7 @@ impl Keeper {
             drop(journal);
             self.begin_to_keep()?;
             kept.says_that_it_keeps()?;
-            let status = see_its_end(daemon, &kept, &mut left)?;
+            let status = see_its_end(daemon, &kept, &mut left, || self.mark(&mut marker))?;
             leased_from = kept.leased_from().or(leased_from);
             // A run that was killed before it has written one has decided nothing.
             record = kept.record().or(record);
@@ -154,6 +156,14 @@ impl Keeper {
         Ok(Next::Ended(1))
     }
 
+    /// Lets commands know that this machine has a daemon here, also in the moment in which that was killed. A keeper before may
+    /// have the name still.
+    fn mark(&self, marker: &mut Option<OwnedFd>) {
+        if marker.is_none() {
+            *marker = self.machine.address_of_keeper().listen_for_streams().ok();
+        }
+    }
+
     /// Becomes a keeper, once the first run is there.
     fn begin_to_keep(&mut self) -> io::Result<()> {
         // It is a name alone.
@@ -172,14 +182,19 @@ impl Keeper {
 }
 
 /// Keeps the journal of a run until that has ended. Returns its raw wait status. A journal that this process has no room for is
-/// dropped: the daemon is not started again then.
-fn see_its_end(daemon: u32, kept: &KeptJournal, entries: &mut Entries) -> io::Result<i32> {
+/// dropped: the daemon is not started again then. `on_change` is called with each change.
+fn see_its_end(
+    daemon: u32,
+    kept: &KeptJournal,
+    entries: &mut Entries,
+    mut on_change: impl FnMut(),
+) -> io::Result<i32> {
     let pid = Pid::from_raw(daemon.cast_signed()).ok_or(io::ErrorKind::InvalidInput)?;
     let ended = pidfd_open(pid, PidfdFlags::empty())?;
     // What was written before the end is read before the end counts.
     while wait_for(&kept.changes, &ended)? {
         match entries.take(&kept.changes) {
-            Ok(true) => {}
+            Ok(true) => on_change(),
             Ok(false) => break,
             Err(error) => {
                 complain(format_args!("the keeper of landeckd drops its journal: {error}"));

@@ -40,8 +40,11 @@ fn a_killed_daemon_is_started_again_and_its_processes_go_on() {
     running.out.wait_for("its processes", |text| text.matches("ready\n").count() == 2 * cores);
     for times in ["again, once", "again, 2 times", "again, 3 times"] {
         cluster.signal_pid(1, cluster.daemon(1), "KILL");
+        // A command waits for the next run, and finds the machine.
+        run(&mut cluster.landeck_on(1, &["run", "--machine", "lab", "-n", "1", "true"]))
+            .assert(0, &[]);
+        run(&mut cluster.landeck_on(1, &["vm", "status"])).assert(0, &[]);
         wait_until("the next run", || is_back(times));
-        // It has the machine's socket again, and the host takes jobs.
         wait_until("a job on n2", || cluster.where_on(1, &["-n", "1"]) == ["n2"]);
     }
     cluster.shell(0, "touch /tmp/go");
@@ -184,6 +187,7 @@ fn outlive(cluster: &Cluster, conductor: usize) {
     let ended = begin("ended", "abort", "echo ready; sleep 299");
     for times in ["again, once", "again, 2 times", "again, 3 times"] {
         cluster.signal_pid(conductor, cluster.daemon(conductor), "KILL");
+        run(&mut cluster.landeck_on(conductor, &["vm", "status"])).assert(0, &[]);
         wait_until("the next run", || {
             let host = cluster.status_on(1 - conductor)["hosts"][conductor].clone();
             host["state"] == "up" && host["why"].as_str().unwrap().contains(times)
