@@ -89,7 +89,7 @@ impl Address {
             if !is_awaited || Instant::now() >= until {
                 return there;
             }
-            pause();
+            pause(ABSENCE_LOOK);
         }
     }
 
@@ -197,10 +197,9 @@ fn names_behind(beginning: &str) -> Vec<String> {
     names.into_iter().collect()
 }
 
-/// Lets a moment pass between two looks.
-fn pause() {
-    let moment = Timespec { tv_sec: 0, tv_nsec: ABSENCE_LOOK.as_nanos() as i64 };
-    let _ = poll(&mut [], Some(&moment));
+/// Lets a moment pass between two looks at something that tells nobody when it comes.
+pub fn pause(moment: Duration) {
+    let _ = poll(&mut [], Timespec::try_from(moment).ok().as_ref());
 }
 
 /// The user ID as which this process acts.

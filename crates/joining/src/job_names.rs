@@ -9,9 +9,8 @@ use landeck_protocols::door::{
     Name, Object, ObjectAnswer, ObjectKind, ObjectQuestion, ObjectRequest,
 };
 use landeck_wire::{HostNumber, ProcessId, SegmentId};
-use rustix::event::{Timespec, poll};
 
-use crate::address::Address;
+use crate::address::{Address, pause};
 use crate::objects::{ObjectError, granted};
 use crate::socket::{self, ExchangeError, Verdict};
 
@@ -36,7 +35,7 @@ pub fn publish(
     loop {
         match ask(segment, &question)? {
             Err(taken) if is_over(segment, taken.owner) && Instant::now() < until => {
-                pause();
+                pause(END_LOOK);
             }
             Err(taken) => return Err(taken_by(segment, kind, name, &taken)),
             Ok(named) => return Ok(named),
@@ -189,19 +188,13 @@ pub fn wait_for<T>(within: Duration, mut look: impl FnMut() -> Option<T>) -> Opt
         if seen.is_some() || Instant::now() >= until {
             return seen;
         }
-        pause();
+        pause(END_LOOK);
     }
 }
 
 /// Waits until this host knows that a process has ended, but no longer than this.
 pub(crate) fn wait_until_over(segment: &Segment, process: ProcessId, within: Duration) {
     let _ = wait_for(within, || is_over(segment, process).then_some(()));
-}
-
-/// Lets a moment pass between two looks.
-fn pause() {
-    let moment = Timespec { tv_sec: 0, tv_nsec: END_LOOK.as_nanos() as i64 };
-    let _ = poll(&mut [], Some(&moment));
 }
 
 /// Whether this host knows already that a process has ended.
@@ -225,7 +218,7 @@ mod tests {
     use landeck_memory::{FarProcess, FarRecord, SegmentPlan, SlotRecord, SlotState};
     use landeck_protocols::door::Reply;
     use landeck_wire::{ControlMessage, Incarnation, Slot};
-    use rustix::event::{PollFd, PollFlags};
+    use rustix::event::{PollFd, PollFlags, poll};
     use rustix::net::accept;
     use std::os::fd::OwnedFd;
 

@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use landeck_host::message_stream::MessageStream;
-use landeck_joining::address::Address;
+use landeck_joining::address::{Address, pause};
 use landeck_joining::machines;
 use landeck_protocols::hosts::BookingWish;
 use landeck_wire::JobId;
@@ -297,8 +297,7 @@ fn greeted(name: &MachineName, until: Instant) -> io::Result<(OwnedFd, String)> 
     for _ in 1..CALLS_MAX {
         match call() {
             Err(error) if has_ended(&error) => {
-                let moment = Timespec { tv_sec: 0, tv_nsec: ASK_AGAIN.as_nanos() as i64 };
-                poll(&mut [], Some(&moment))?;
+                pause(ASK_AGAIN);
                 if !all().contains(name) {
                     return Err(error);
                 }
