@@ -78,6 +78,11 @@ impl Address {
         Self::Abstract(format!("{}{machine}", Self::keepers()))
     }
 
+    /// Whether the daemon of a machine on this host has a keeper.
+    pub fn is_kept(machine: &str) -> bool {
+        names_behind(&Self::keepers()).iter().any(|name| name == machine)
+    }
+
     /// The names of the machines that have a daemon of this user on this host. Waits for one that was killed and is started
     /// again.
     pub fn machine_names() -> Vec<String> {

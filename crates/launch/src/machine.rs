@@ -58,6 +58,11 @@ impl MachineName {
         Address::of_machine(&self.0)
     }
 
+    /// Whether a keeper starts its daemon on this host again when that is killed.
+    pub fn is_kept(&self) -> bool {
+        Address::is_kept(&self.0)
+    }
+
     /// The address that the keeper of its daemon has, so that commands wait for a daemon that was killed.
     pub fn address_of_keeper(&self) -> Address {
         Address::of_keeper_of(&self.0)

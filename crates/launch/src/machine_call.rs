@@ -296,12 +296,7 @@ fn greeted(name: &MachineName, until: Instant) -> io::Result<(OwnedFd, String)> 
     };
     for _ in 1..CALLS_MAX {
         match call() {
-            Err(error) if has_ended(&error) => {
-                pause(ASK_AGAIN);
-                if !all().contains(name) {
-                    return Err(error);
-                }
-            }
+            Err(error) if has_ended(&error) && name.is_kept() => pause(ASK_AGAIN),
             outcome => return outcome,
         }
     }

@@ -120,7 +120,10 @@ fn hosts_whose_daemons_have_started_again_reach_each_other() {
     let ends = |running: Running| {
         (0..3).for_each(|host| drop(cluster.shell(host, "touch /tmp/go")));
         let ended = running.end();
-        assert_eq!(ended.assert(0, &[]).out.matches("has all\n").count(), 3);
+        let (said, warned) = (ended.out.matches("has all\n").count(), "output may be missing");
+        // A line that has come to a conductor before its launcher is lost with it, and that is said.
+        let is_whole = said == 3 || said < 3 && ended.err.contains(warned);
+        assert!(is_whole && ended.status.success(), "{ended:?}");
         (0..3).for_each(|host| drop(cluster.shell(host, "rm /tmp/go")));
     };
     kill(1, "again, once");
@@ -132,6 +135,7 @@ fn hosts_whose_daemons_have_started_again_reach_each_other() {
     let before = begin();
     kill(2, "again, once");
     kill(0, "again, 2 times");
+    before.err.wait_for("its launcher", |text| text.contains("The job goes on"));
     ends(before);
     ends(begin());
     let before = begin();
