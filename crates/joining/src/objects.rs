@@ -55,7 +55,7 @@ pub enum ObjectError {
     },
     /// There is no such object.
     #[error(
-        "no {kind} of this {} has the name \"{name}\"{}: create it first, or check the spelling", whole(*.kind), scope(*.kind)
+        "no {kind} of this job has the name \"{name}\"{}: create it first, or check the spelling", scope(*.kind)
     )]
     Unknown {
         /// The kind that was looked for.
@@ -107,14 +107,6 @@ pub enum ObjectError {
         /// The reason.
         verdict: Verdict,
     },
-}
-
-/// The whole in which the names of a kind of object are known.
-const fn whole(kind: ObjectKind) -> &'static str {
-    match kind {
-        ObjectKind::Port => "machine",
-        _ => "job",
-    }
 }
 
 /// Where the names of a kind of object are valid, in the words of an error.

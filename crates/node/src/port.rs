@@ -119,16 +119,16 @@ impl Job {
     /// guest of the other's job until the connection is dropped.
     ///
     /// # Errors
-    /// [`ErrorKind::Connect`]: among others, nobody has published it. [`ErrorKind::Object`]: nobody in the machine has, or the
-    /// daemon does not answer. [`ErrorKind::Attach`]: the other's job takes no guest here. [`ErrorKind::Handshake`],
-    /// [`ErrorKind::TimedOut`], [`ErrorKind::PeerFailed`].
+    /// [`ErrorKind::Connect`]: among others, no process has published it. [`ErrorKind::Object`]: the daemon does not answer.
+    /// [`ErrorKind::Attach`]: the other's job takes no guest here. [`ErrorKind::TimedOut`]: the other does not accept within a
+    /// minute. [`ErrorKind::PeerFailed`], or [`ErrorKind::Ended`] with its job: it has died. [`ErrorKind::Handshake`].
     pub fn connect(&self, name: &str) -> Result<Remote> {
         error::call(&self.shared, "connect", || {
             let (published, joined) = match socket::connect_name(name, AGENT_TIME) {
-                Err(JoinError::NoSuchName { .. })
+                Err(nowhere @ JoinError::NoSuchName { .. })
                     if self.shared.segment.plan().has_host_tables() =>
                 {
-                    return self.connect_far(name);
+                    return self.connect_far(name, nowhere);
                 }
                 found => found?,
             };
@@ -160,23 +160,25 @@ impl Job {
         })
     }
 
-    /// Connects to the process on another host of the machine that published a name.
-    fn connect_far(&self, name: &str) -> Result<Remote> {
+    /// Connects to the process on another host of the machine that published a name. If there is none, the error is `nowhere`.
+    fn connect_far(&self, name: &str, nowhere: JoinError) -> Result<Remote> {
         let known = Name::new(name).map_err(ObjectError::from)?;
         let (segment, kind) = (&self.shared.segment, ObjectKind::Port);
-        let found = job_names::find(segment, self.process(), kind, &known)?;
+        let found = match job_names::find(segment, self.process(), kind, &known) {
+            Err(ObjectError::Unknown { .. }) => return Err(nowhere.into()),
+            found => found?,
+        };
         let [context, job] = found.words;
         let guest = Self::join_running(&JobId(job).to_string(), Options::default())?;
-        let broken = |what| Error::from(ErrorKind::Handshake { name: name.to_owned(), what });
         let known = || peer_of(&guest.shared.segment, found.owner);
         let peer = job_names::wait_for(AGENT_TIME, known);
-        let peer = peer.ok_or_else(|| broken("it is not in its job"))?;
+        let peer = peer.ok_or_else(|| ErrorKind::Handshake {
+            name: name.to_owned(),
+            what: "it is not in its job",
+        })?;
         let context = context as u32;
         guest.say(peer, context, guest.greeting(context))?;
-        let (_, from) = guest.hear(context, None, HANDSHAKE_TIME)?;
-        if from != peer {
-            return Err(broken("somebody else has answered"));
-        }
+        guest.hear(context, Some(peer), HANDSHAKE_TIME)?;
         let world = guest.world_of(context, &[guest.own_peer(), peer])?;
         Ok(Remote { world, _place: Place::Guest { _job: Box::new(guest) } })
     }
@@ -209,11 +211,12 @@ impl Job {
         sent.map_err(|error| Error::of_wait(&self.shared, error, None, Members::OF_JOB))
     }
 
-    fn hear(&self, context: u32, from: Option<u32>, time: Duration) -> Result<(Greeting, Peer)> {
+    /// Receives the greeting of this process, or of any. A death ends the wait for this one alone: a guest may come from anywhere.
+    fn hear(&self, context: u32, from: Option<Peer>, time: Duration) -> Result<(Greeting, Peer)> {
         let mut words = [0u64; 3];
-        let wanted = Wanted { context, source: from, tag: Some(HANDSHAKE) };
-        // A guest may come from anywhere: nobody's death ends the wait.
-        self.shared.engine.enter()?.endpoint.set_members(context, vec![Peer(self.shared.slot)]);
+        let wanted = Wanted { context, source: from.map(|peer| peer.0), tag: Some(HANDSHAKE) };
+        let members = std::iter::once(self.own_peer()).chain(from).collect();
+        self.shared.engine.enter()?.endpoint.set_members(context, members);
         // SAFETY: the request is over when `receive` returns; the words live until then.
         let area = Area::contiguous(unsafe { Buffer::of_mut(&mut words) });
         let heard = self.shared.receive(wanted, area, deadline_ns(Some(time)));

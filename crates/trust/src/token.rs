@@ -4,10 +4,11 @@
 //! connects to the address, accepts the founder's key alone, and shows the secret inside that session. So nobody
 //! between them learns the secret, and the founder admits the key of the session in which the secret came.
 
-use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::SocketAddr;
 use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
 
 use crate::crypto;
 use crate::error::{JoinRefusal, JoinTokenError, TrustError};

@@ -152,6 +152,7 @@ impl Hub {
     /// The arbiter says that the daemon of a host has started again: what is asked of that is asked again.
     pub(super) fn told_of_restart(&mut self, host: HostNumber, run: u32) -> Vec<MembersEvent> {
         let now = self.now();
+        // The next run of the arbiter goes on with its streams, so its trunk stays.
         if host != HostNumber::ARBITER {
             self.trunks.host_restarted(&self.reactor, host, run, now);
         }
@@ -354,24 +355,14 @@ impl Hub {
             return;
         }
         for (job, request) in self.parts.ask_numbers() {
-            if self.members.is_arbiter() {
-                let outcome = self.members.lease_numbers(job, HostNumber::ARBITER, request);
-                let own = HostNumber::ARBITER;
-                self.send(own, &DaemonMessage::Numbers { job, request, outcome });
-            } else {
-                self.send(HostNumber::ARBITER, &DaemonMessage::NumbersWanted { job, request });
-            }
+            self.send(HostNumber::ARBITER, &DaemonMessage::NumbersWanted { job, request });
         }
     }
 
     /// Asks the arbiter about a name of a job.
     fn ask_name(&mut self, job: JobId, pid: u32, request: u64, question: ObjectQuestion) {
-        if self.members.is_arbiter() {
-            self.answer_name(job, (HostNumber::ARBITER, pid), request, question);
-        } else {
-            let asked = DaemonMessage::NameAsked { job, pid, request, question };
-            self.send(HostNumber::ARBITER, &asked);
-        }
+        let asked = DaemonMessage::NameAsked { job, pid, request, question };
+        self.send(HostNumber::ARBITER, &asked);
     }
 
     /// Answers a question of a process about a name of a job; on the arbiter. A job that is over has no names, and gets none.

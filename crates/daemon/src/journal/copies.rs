@@ -44,11 +44,17 @@ impl Copies {
     /// The kernel's error: there is no memory.
     pub(crate) fn write(&mut self, value: &[u8]) -> io::Result<()> {
         self.number += 1;
-        let file = &self.files[usize::from(self.number % 2 == 1)];
+        let file = self.file(self.number);
         let length = value.len() as u64;
         let header = [self.number.to_le_bytes(), length.to_le_bytes()].concat();
         // The header counts at once or not at all, as it lies in one page.
         write_at(file, value, HEADER_BYTES).and_then(|()| write_at(file, &header, 0))
+    }
+
+    /// The file of the value with this number: the other one than that of the value before.
+    const fn file(&self, number: u64) -> &OwnedFd {
+        let [even, odd] = &self.files;
+        if number.is_multiple_of(2) { even } else { odd }
     }
 
     /// The last value that is whole, if there is one.
@@ -101,7 +107,7 @@ mod tests {
             assert_eq!(others.read().as_deref(), Some(value));
         }
         // The next one is cut: its header was not written.
-        write_at(&copies.files[1], b"half of the next", HEADER_BYTES).unwrap();
+        write_at(copies.file(copies.number + 1), b"half of the next", HEADER_BYTES).unwrap();
         assert_eq!(others.read().as_deref(), Some(&b"three"[..]));
     }
 }

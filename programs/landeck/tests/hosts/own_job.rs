@@ -346,18 +346,18 @@ fn jobs_on_different_hosts_meet_at_a_port() {
         Some("offers") => return offer("heat", 3),
         Some("takes") => {
             let job = Job::join().unwrap();
-            let port = job.create_port("taken").unwrap();
+            let _port = job.create_port("taken").unwrap();
             println!("taken");
             let go = Path::new("/tmp/go");
             wait_until("the file", || go.exists());
-            drop(port);
-            return job.leave().unwrap();
+            std::process::abort();
         }
         Some("vanishes") => {
             let job = Job::join().unwrap();
             let _remote = job.connect("heat").unwrap();
             std::process::abort();
         }
+        Some("waits") => return call("taken"),
         Some(_) => return call("heat"),
         None => {}
     }
@@ -366,7 +366,8 @@ fn jobs_on_different_hosts_meet_at_a_port() {
     let program = std::env::current_exe().unwrap();
     let program = [program.to_str().unwrap(), TEST, "--exact", "--nocapture", "--test-threads=1"];
     let job = |host: usize, role: &str| {
-        let mut command = cluster.landeck_on(host, &[&["run", "-n", "1"][..], &program].concat());
+        let run = ["run", "--name", role, "-n", "1"];
+        let mut command = cluster.landeck_on(host, &[&run[..], &program].concat());
         command.env(ROLE, role);
         start(&mut command)
     };
@@ -393,8 +394,17 @@ fn jobs_on_different_hosts_meet_at_a_port() {
     );
     // The name has gone with the port.
     let late = job(1, "calls").end();
-    assert!(late.assert(0, &[]).out.contains("no port of this machine has the name"), "{late:?}");
+    assert!(late.assert(0, &[]).out.contains("nothing is published as \"heat\""), "{late:?}");
+    // The owner of a port dies before it accepts, and with it its job: the process that waits for it is told of one or the other.
+    let waits = job(1, "waits");
+    wait_until("a caller", || {
+        run(&mut cluster.landeck_on(2, &["why", "takes"])).out.contains("receive from rank 0")
+    });
     cluster.shell(2, "touch /tmp/go");
-    takes.end().assert(0, &[]);
+    assert_eq!(takes.end().status.code(), Some(134));
+    let waited = waits.end();
+    let waited = waited.assert(0, &[]);
+    let told = ["was killed by signal 6", "the job is being ended"];
+    assert!(told.iter().any(|how| waited.out.contains(how)), "{waited:?}");
     cluster.stop_lab();
 }
