@@ -17,7 +17,7 @@ use landeck_launch::hosts_options::PortRange;
 use landeck_protocols::hosts::{HostEnd, HostTiming, Lease, NameTable};
 use landeck_trust::{JoinTokens, KeyPair, ReturnTickets};
 use landeck_wire::preamble::Purpose;
-use landeck_wire::word::{HostEntry, Word, WordContent};
+use landeck_wire::word::{HostEntry, HostPlace, Word, WordContent};
 use landeck_wire::{ControlMessage, HostIncarnation, HostNumber, JobId, MachineId, SegmentId};
 use rustix::event::epoll::EventFlags;
 
@@ -255,7 +255,8 @@ impl Port {
         let key = self.pair.hash().0;
         let addresses = with_port(&self.addresses, self.listener.port());
         let cores = HostFacts::here().cores;
-        HostEntry { host, incarnation, name, key, addresses, cores }
+        let place = HostPlace::default();
+        HostEntry { host, incarnation, name, key, addresses, cores, place }
     }
 }
 
@@ -562,7 +563,8 @@ impl Hub {
         let HostEntry { host, incarnation, .. } = self.station.own;
         let addresses = with_port(&self.addresses, self.listener.port());
         self.station.own.addresses.clone_from(&addresses);
-        self.tell(WordContent::HostMoved { host, incarnation, addresses });
+        let place = HostPlace::default();
+        self.tell(WordContent::HostMoved { host, incarnation, addresses, place });
     }
 
     /// Asks for a word.

@@ -35,7 +35,7 @@ use landeck_launch::guardian::server::{self, GuardianServer};
 use landeck_launch::hosts_options::PortRange;
 use landeck_launch::machine::MachineName;
 use landeck_trust::{JoinToken, KeyHash, KeyPair};
-use landeck_wire::word::HostEntry;
+use landeck_wire::word::{HostEntry, HostPlace};
 use landeck_wire::{ControlMessage, HostIncarnation, HostNumber, MachineId};
 use rustix::process::{
     DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
@@ -418,6 +418,7 @@ fn assigned(
         key,
         addresses: assignment.arbiter_addresses,
         cores: 0,
+        place: HostPlace::default(),
     };
     let mut hub =
         Hub::new(port, Station { machine, options, own, arbiter, run: 0, leased_from: None })

@@ -384,6 +384,7 @@ mod tests {
     use super::*;
     use landeck_memory::SegmentPlan;
     use landeck_protocols::hosts::Snapshot;
+    use landeck_wire::word::HostPlace;
     use landeck_wire::{HostIncarnation, Incarnation};
 
     const JOB: JobId = JobId(7);
@@ -553,6 +554,7 @@ mod tests {
             key: [0; 32],
             addresses: Vec::new(),
             cores: 1,
+            place: HostPlace::default(),
         };
         let next = ProcessId { incarnation: Incarnation(2), ..far(1) };
         let words = WordFollower::new(Snapshot {

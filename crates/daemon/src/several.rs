@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use landeck_launch::machine::MachineName;
 use landeck_memory::Segment;
 use landeck_trust::{KeyHash, KeyPair};
-use landeck_wire::word::{HostEntry, Word, WordContent};
+use landeck_wire::word::{HostEntry, HostPlace, Word, WordContent};
 use landeck_wire::{ControlMessage, HostIncarnation, HostNumber, JobId, MachineId, ProcessId};
 use rustix::event::epoll::EventFlags;
 use rustix::event::{EventfdFlags, eventfd};
@@ -290,6 +290,7 @@ impl Announced {
             key: self.key.0,
             addresses,
             cores: 1,
+            place: HostPlace::default(),
         }
     }
 

@@ -29,6 +29,8 @@ pub enum WordContent {
         incarnation: HostIncarnation,
         /// The addresses at which its daemon listens, best first.
         addresses: Vec<core::net::SocketAddr>,
+        /// Its place with these addresses. The arbiter fills it in.
+        place: HostPlace,
     },
     /// Calls that need this host's processes fail from now on. The host may still run.
     HostLost {
@@ -139,6 +141,40 @@ pub struct HostEntry {
     pub addresses: Vec<core::net::SocketAddr>,
     /// The cores that its user's processes may use; 0 if they are not known yet.
     pub cores: u16,
+    /// Its place in the networks of the machine.
+    pub place: HostPlace,
+}
+
+/// The place of a host in the networks of its machine, which follows from the machine's description and the host's addresses.
+/// A host that no description places is in no network: it is taken to reach all others, and to be reached.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostPlace {
+    /// Its site; empty if it has none.
+    pub site: String,
+    /// Whether it passes connections on from one of its networks to another.
+    pub is_gateway: bool,
+    /// Its networks.
+    pub networks: Vec<Attachment>,
+}
+
+/// The attachment of a host to a network: two hosts with a network in common reach each other there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attachment {
+    /// The number of the network in the description.
+    pub network: u16,
+    /// The addresses of the host in it.
+    pub addresses: Vec<core::net::IpAddr>,
+    /// The physical links from the host on upwards: its own cable, then those of the switches.
+    pub links: Vec<PhysicalLink>,
+}
+
+/// A physical link on the way up from a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PhysicalLink {
+    /// The number of the switch that it leads to. `None` if no switch is described.
+    pub switch: Option<u16>,
+    /// The time that 1 KiB takes on it, in nanoseconds.
+    pub ns_per_kib: u32,
 }
 
 /// The end of a process.

@@ -233,7 +233,7 @@ impl Hub {
         use landeck_protocols::hosts::{FarState, FarSubject, FollowerOutput};
         match output {
             FollowerOutput::Joined(entry) => self.joined(&entry),
-            FollowerOutput::Moved { host, addresses } => {
+            FollowerOutput::Moved { host, addresses, .. } => {
                 if host == self.own() {
                     return;
                 }

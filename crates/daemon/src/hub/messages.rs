@@ -258,7 +258,8 @@ impl Hub {
         match standing {
             HostStanding::Gone => {
                 let (key, cores) = (key.0, facts.cores);
-                let entry = HostEntry { host, incarnation, name, key, addresses, cores };
+                let place = HostPlace::default();
+                let entry = HostEntry { host, incarnation, name, key, addresses, cores, place };
                 self.admit_entry(entry);
                 Ok(self.admitted(host, facts))
             }
@@ -301,7 +302,16 @@ impl Hub {
         cores: u16,
     ) -> HostNumber {
         let host = self.members.number_for(&name);
-        self.admit_entry(HostEntry { host, incarnation, name, key: key.0, addresses, cores });
+        let place = HostPlace::default();
+        self.admit_entry(HostEntry {
+            host,
+            incarnation,
+            name,
+            key: key.0,
+            addresses,
+            cores,
+            place,
+        });
         host
     }
 

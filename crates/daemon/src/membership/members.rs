@@ -167,8 +167,8 @@ impl Members {
             WordContent::ProcessReturned { process, .. } => {
                 arbiter.process_returned(from, incarnation, process)
             }
-            WordContent::HostMoved { host, addresses, .. } if host == from => {
-                arbiter.host_moved(from, incarnation, addresses)
+            WordContent::HostMoved { host, addresses, place, .. } if host == from => {
+                arbiter.host_moved(from, incarnation, (addresses, place))
             }
             WordContent::JobEnds { job, code, cause } => arbiter.end_job(job, code, cause),
             WordContent::JobOver { job } if from == own => arbiter.job_done(job),
@@ -396,6 +396,7 @@ fn follows(content: &WordContent, output: &FollowerOutput) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use landeck_wire::word::HostPlace;
 
     fn entry(host: u16) -> HostEntry {
         HostEntry {
@@ -405,6 +406,7 @@ mod tests {
             key: [0; 32],
             addresses: Vec::new(),
             cores: 1,
+            place: HostPlace::default(),
         }
     }
 

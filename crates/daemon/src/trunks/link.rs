@@ -474,6 +474,7 @@ impl Link {
 mod tests {
     use super::*;
     use landeck_wire::HostIncarnation;
+    use landeck_wire::word::HostPlace;
 
     fn link(addresses: &[&str]) -> Link {
         let entry = HostEntry {
@@ -483,6 +484,7 @@ mod tests {
             key: [0; 32],
             addresses: addresses.iter().map(|text| text.parse().unwrap()).collect(),
             cores: 1,
+            place: HostPlace::default(),
         };
         Link::new(entry, (&[], 0), Duration::ZERO, Duration::ZERO)
     }

@@ -12,7 +12,7 @@
 use core::net::SocketAddr;
 use std::collections::{BTreeMap, VecDeque};
 
-use landeck_wire::word::{HostEntry, LaterProcess, ProcessEnd, Word, WordContent};
+use landeck_wire::word::{HostEntry, HostPlace, LaterProcess, ProcessEnd, Word, WordContent};
 use landeck_wire::{HostIncarnation, HostNumber, JobId, ProcessId, SegmentId};
 use serde::{Deserialize, Serialize};
 
@@ -368,17 +368,17 @@ impl Arbiter {
         &mut self,
         host: HostNumber,
         incarnation: HostIncarnation,
-        addresses: Vec<SocketAddr>,
+        (addresses, place): (Vec<SocketAddr>, HostPlace),
     ) -> Vec<ArbiterOutput> {
         if !self.is_living(host, incarnation) {
             return vec![ArbiterOutput::Exclude { to: host, incarnation }];
         }
-        let Some(known) = self.hosts.get_mut(&host) else { return Vec::new() };
-        if known.entry.addresses == addresses {
+        let Some(Admitted { entry, .. }) = self.hosts.get_mut(&host) else { return Vec::new() };
+        if (&entry.addresses, &entry.place) == (&addresses, &place) {
             return Vec::new();
         }
-        known.entry.addresses.clone_from(&addresses);
-        self.give(WordContent::HostMoved { host, incarnation, addresses })
+        (entry.addresses, entry.place) = (addresses.clone(), place.clone());
+        self.give(WordContent::HostMoved { host, incarnation, addresses, place })
     }
 
     /// Takes the verdict of a host's detector that it is lost.
@@ -670,7 +670,8 @@ mod tests {
         let incarnation = HostIncarnation(incarnation);
         let name = format!("h{host}");
         let (host, addresses) = (HostNumber(host), Vec::new());
-        HostEntry { host, incarnation, name, key: [0; 32], addresses, cores: 1 }
+        let place = HostPlace::default();
+        HostEntry { host, incarnation, name, key: [0; 32], addresses, cores: 1, place }
     }
 
     fn process(segment: u64) -> ProcessId {

@@ -6,7 +6,7 @@
 use core::net::SocketAddr;
 use std::collections::BTreeMap;
 
-use landeck_wire::word::{HostEntry, LaterProcess, ProcessEnd, Word, WordContent};
+use landeck_wire::word::{HostEntry, HostPlace, LaterProcess, ProcessEnd, Word, WordContent};
 use landeck_wire::{HostIncarnation, HostNumber, JobId, ProcessId};
 
 use super::snapshot::{HostStanding, Snapshot};
@@ -67,12 +67,14 @@ pub struct FarChange {
 pub enum FollowerOutput {
     /// A host has joined.
     Joined(HostEntry),
-    /// A living host has other addresses.
+    /// A living host has other addresses, or another place.
     Moved {
         /// The host.
         host: HostNumber,
         /// The addresses, best first.
         addresses: Vec<SocketAddr>,
+        /// Its place with these.
+        place: HostPlace,
     },
     /// Write this into the far records of this host's segments.
     Far(FarChange),
@@ -234,11 +236,11 @@ impl WordFollower {
                 self.hosts.insert(entry.host, record);
                 Some(FollowerOutput::Joined(entry))
             }
-            WordContent::HostMoved { host, incarnation, addresses } => {
+            WordContent::HostMoved { host, incarnation, addresses, place } => {
                 let is_it = |record: &&mut HostRecord| record.entry.incarnation == incarnation;
                 let record = self.hosts.get_mut(&host).filter(is_it)?;
-                record.entry.addresses.clone_from(&addresses);
-                Some(FollowerOutput::Moved { host, addresses })
+                (record.entry.addresses, record.entry.place) = (addresses.clone(), place.clone());
+                Some(FollowerOutput::Moved { host, addresses, place })
             }
             WordContent::HostLost { host, incarnation, silent_ms } => {
                 self.set_standing(host, incarnation, HostStanding::Lost)?;
@@ -355,6 +357,7 @@ mod tests {
             key: [0; 32],
             addresses: Vec::new(),
             cores: 1,
+            place: HostPlace::default(),
         };
         let incarnation = HostIncarnation(5);
         let process = |slot| ProcessId {

@@ -104,6 +104,7 @@ impl NameTable {
 mod tests {
     use super::*;
     use crate::door::{Name, Object};
+    use landeck_wire::word::HostPlace;
     use landeck_wire::{HostIncarnation, Incarnation, SegmentId, Slot};
 
     const JOB: JobId = JobId(7);
@@ -258,7 +259,15 @@ mod tests {
         assert_eq!((find(&mut table, "a"), find(&mut table, "b")), (None, Some(process(2, 0))));
         assert_eq!(publish(&mut table, (1, 4), "c").verdict, Verdict::NotAlive);
         let (name, key, addresses) = ("h1".to_owned(), [0; 32], Vec::new());
-        let entry = HostEntry { host, incarnation, name, key, addresses, cores: 1 };
+        let entry = HostEntry {
+            host,
+            incarnation,
+            name,
+            key,
+            addresses,
+            cores: 1,
+            place: HostPlace::default(),
+        };
         table.take(&WordContent::HostJoined(entry));
         number(&publish(&mut table, (1, 5), "c"));
     }

@@ -395,7 +395,9 @@ fn consequence(word: &Word) -> FollowerOutput {
     let far = |subject, state| FollowerOutput::Far(FarChange { subject, state });
     match word.content.clone() {
         WordContent::HostJoined(entry) => FollowerOutput::Joined(entry),
-        WordContent::HostMoved { host, addresses, .. } => FollowerOutput::Moved { host, addresses },
+        WordContent::HostMoved { host, addresses, place, .. } => {
+            FollowerOutput::Moved { host, addresses, place }
+        }
         WordContent::HostLost { host, incarnation, silent_ms } => {
             far(FarSubject::Host(host, incarnation), FarState::Lost { silent_ms })
         }

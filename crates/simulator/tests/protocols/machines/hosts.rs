@@ -9,7 +9,7 @@ use landeck_protocols::hosts::{
     HostTiming, Lease, LeaseOutput, NumberBlock, NumbersError, Snapshot, WordFollower,
 };
 use landeck_wire::heartbeat::Heartbeat;
-use landeck_wire::word::{HostEntry, LaterProcess, ProcessEnd, Word};
+use landeck_wire::word::{HostEntry, HostPlace, LaterProcess, ProcessEnd, Word};
 use landeck_wire::{HostIncarnation, HostNumber, JobId, ProcessId, SegmentId};
 
 use super::clock::HostClock;
@@ -275,6 +275,7 @@ fn entry(host: usize, incarnation: u64) -> HostEntry {
         key: [0; 32],
         addresses: Vec::new(),
         cores: 1,
+        place: HostPlace::default(),
     }
 }
 
@@ -686,7 +687,7 @@ impl World {
                 self.arbiter.process_returned(host, incarnation, process)
             }
             Up::Moved(incarnation, address) => {
-                self.arbiter.host_moved(host, incarnation, vec![address])
+                self.arbiter.host_moved(host, incarnation, (vec![address], HostPlace::default()))
             }
             Up::Resend(incarnation) => self.arbiter.trunk_renewed(host, incarnation),
             Up::EndJob(job, code) => {

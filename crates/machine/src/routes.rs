@@ -1,0 +1,1 @@
+//! The routes between hosts.
