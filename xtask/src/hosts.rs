@@ -5,16 +5,23 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use landeck_testing::hosts::{Families, Hosts, Wish};
+use landeck_testing::hosts::{Cable, Families, Hosts, Wish};
 
 /// The hosts, and the command that runs on the first of them.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// How many hosts: n1, n2 and so on.
     hosts: usize,
-    /// Spread them over this many sites, which a router joins.
+    /// Spread them over this many sites, which a router joins unless they are apart.
     #[arg(long, value_name = "K", default_value_t = 1)]
     sites: usize,
+    /// Lay a further cable from a host to the network of a site, or to network 0, which belongs to none; as in n2:0. Can be
+    /// given several times. The sites are then apart.
+    #[arg(long = "cable", value_name = "HOST:NETWORK", value_parser = cable)]
+    cables: Vec<Cable>,
+    /// Join the sites with no router, so that they meet only in hosts with further cables.
+    #[arg(long)]
+    apart: bool,
     /// Run an sshd on each host, so that "ssh n2" works without a question (needs root).
     #[arg(long)]
     ssh: bool,
@@ -53,6 +60,8 @@ impl Options {
         Wish {
             hosts: self.hosts,
             sites: self.sites,
+            cables: self.cables.clone(),
+            apart: self.apart,
             ssh: self.ssh,
             slurm: self.slurm,
             one_session: self.one_session,
@@ -69,6 +78,16 @@ impl Options {
             visible: self.command.iter().map(PathBuf::from).collect(),
         }
     }
+}
+
+/// Reads a further cable: its host's name, and the number of its network.
+fn cable(text: &str) -> Result<Cable, String> {
+    let read = || {
+        let (host, network) = text.strip_prefix('n')?.split_once(':')?;
+        let host = host.parse::<usize>().ok()?.checked_sub(1)?;
+        Some(Cable { host, network: network.parse().ok()? })
+    };
+    read().ok_or_else(|| "a host and a network are wanted, such as n2:0.".to_owned())
 }
 
 /// Makes the hosts, runs the command on the first one, and ends as it does.
@@ -89,6 +108,19 @@ pub(crate) fn run(options: &Options) -> ExitCode {
         Err(error) => {
             eprintln!("xtask hosts: cannot enter n1: {error}. Install util-linux (nsenter) again.");
             ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cable_is_a_host_and_a_network() {
+        assert_eq!(cable("n2:0"), Ok(Cable { host: 1, network: 0 }));
+        for wrong in ["", "2:0", "n0:1", "n2", "n2:", "n2:-1", "n:0"] {
+            assert!(cable(wrong).is_err(), "{wrong}");
         }
     }
 }

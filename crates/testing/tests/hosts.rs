@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use landeck_testing::hosts::{Families, Hosts, WhyNot, Wish};
+use landeck_testing::hosts::{Cable, Families, Hosts, WhyNot, Wish};
 use landeck_testing::program::succeed;
 use landeck_testing::{Trail, Watchdog};
 
@@ -37,6 +37,15 @@ fn bash(hosts: &Hosts, host: usize, script: &str) -> String {
 fn start(hosts: &Hosts, host: usize, script: &str) -> Child {
     let mut command = hosts.command(host, "bash");
     command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
+}
+
+/// Whether a host reaches an address: a port that nobody listens at is refused at once by a host that is reached, and by
+/// no other. An address that no route leads to is known as such at once.
+fn reaches(hosts: &Hosts, host: usize, address: &str, seconds: u32) -> bool {
+    let script = format!(
+        "LC_ALL=C timeout {seconds} bash -c 'exec 3<>/dev/tcp/{address}/9' 2>&1 | grep -q refused && echo 1 || echo 0"
+    );
+    bash(hosts, host, &script) == "1"
 }
 
 /// Waits until something is so.
@@ -247,24 +256,150 @@ fn hosts_talk_over_their_cables() {
     let Some(hosts) = Hosts::or_skip("hosts_talk_over_their_cables", &wish) else { return };
     assert_eq!((hosts.site(1), hosts.address(2).to_string()), (0, "10.77.2.3".to_owned()));
     assert_eq!(bash(&hosts, 0, "cat /sys/class/net/eth0/mtu"), "1400");
-    // A port that nobody listens at is refused at once by a host that is reached, and by no other.
-    let knock = |address: &str, seconds: u32| {
-        let script = format!(
-            "LC_ALL=C timeout {seconds} bash -c 'exec 3<>/dev/tcp/{address}/9' 2>&1 | grep -q refused && echo 1 || echo 0"
-        );
-        bash(&hosts, 0, &script)
-    };
+    let knock = |address: &str, seconds: u32| reaches(&hosts, 0, address, seconds);
     for address in ["n2", "10.77.1.2", "fd77:0:0:1::2", "10.77.2.3", "fd77:0:0:2::3"] {
-        assert_eq!(knock(address, 20), "1", "{address}");
+        assert!(knock(address, 20), "{address}");
     }
     hosts.cut(2).unwrap();
-    assert_eq!((knock("10.77.2.3", 1), knock("n2", 20)), ("0".into(), "1".into()));
+    assert_eq!((knock("10.77.2.3", 1), knock("n2", 20)), (false, true));
     hosts.join(2).unwrap();
-    until("n3 is reached again", || knock("10.77.2.3", 1) == "1");
+    until("n3 is reached again", || knock("10.77.2.3", 1));
     bash(&hosts, 2, "landeck-cut n2 0.1; landeck-cut n2");
-    assert_eq!(knock("10.77.1.2", 1), "0");
+    assert!(!knock("10.77.1.2", 1));
     bash(&hosts, 0, "landeck-join n2");
-    until("n2 is reached again", || knock("10.77.1.2", 1) == "1");
+    until("n2 is reached again", || knock("10.77.1.2", 1));
+}
+
+/// Two sites of two hosts, which meet in n2 and n3 alone.
+fn met_in_the_middle() -> Wish {
+    let cables = vec![Cable { host: 1, network: 0 }, Cable { host: 2, network: 0 }];
+    Wish { sites: 2, cables, ..Wish::hosts(4) }
+}
+
+#[test]
+fn sites_meet_only_in_hosts_with_further_cables() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let wish = Wish {
+        mtu: Some(1_400),
+        rate: Some("100mbit".to_owned()),
+        families: Families::Both,
+        ..met_in_the_middle()
+    };
+    let test = "sites_meet_only_in_hosts_with_further_cables";
+    let Some(hosts) = Hosts::or_skip(test, &wish) else { return };
+    for (host, reached) in [
+        (0, &["n2", "10.77.1.2", "fd77:0:0:1::2"][..]),
+        (1, &["n1", "10.77.0.3", "fd77:0:0:0::3"]),
+        (2, &["n4", "10.77.0.2", "fd77:0:0:0::2"]),
+        (3, &["n3", "10.77.2.3", "fd77:0:0:2::3"]),
+    ] {
+        for address in reached {
+            assert!(reaches(&hosts, host, address, 20), "n{} to {address}", host + 1);
+        }
+    }
+    for (host, unreached) in [
+        (0, &["n3", "n4", "10.77.0.2", "10.77.0.3", "fd77:0:0:2::3", "fd77:0:0:0::3"][..]),
+        (1, &["n3", "n4", "fd77:0:0:2::3"]),
+        (3, &["n1", "n2", "10.77.0.2", "fd77:0:0:1::2"]),
+    ] {
+        for address in unreached {
+            assert!(!reaches(&hosts, host, address, 20), "n{} to {address}", host + 1);
+        }
+    }
+    assert_eq!(bash(&hosts, 1, "ls /sys/class/net"), "eth0\neth1\nlo");
+    assert_eq!(bash(&hosts, 1, "cat /sys/class/net/eth1/mtu"), "1400");
+    assert!(bash(&hosts, 1, "tc qdisc show dev eth1").contains("rate 100Mbit"));
+}
+
+#[test]
+fn sites_that_are_apart_do_not_meet() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let wish = Wish { sites: 2, apart: true, ..Wish::hosts(3) };
+    let Some(hosts) = Hosts::or_skip("sites_that_are_apart_do_not_meet", &wish) else { return };
+    assert!(reaches(&hosts, 0, "n2", 20) && !reaches(&hosts, 0, "n3", 20));
+    assert!(!reaches(&hosts, 2, "n1", 20));
+}
+
+#[test]
+fn one_cable_of_several_is_cut_and_joined() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let test = "one_cable_of_several_is_cut_and_joined";
+    let Some(mut hosts) = Hosts::or_skip(test, &met_in_the_middle()) else { return };
+    // What n2 reaches of its site and of the middle.
+    let reached =
+        |hosts: &Hosts| ["10.77.1.1", "10.77.0.3"].map(|address| reaches(hosts, 1, address, 1));
+    let until_whole = |hosts: &Hosts| {
+        until("n2 reaches both networks", || reached(hosts) == [true; 2]);
+    };
+    until_whole(&hosts);
+    hosts.cut_cable(1, 1).unwrap();
+    until("n2 reaches its site alone", || reached(&hosts) == [true, false]);
+    hosts.join_cable(1, 1).unwrap();
+    until_whole(&hosts);
+    hosts.cut_cable(1, 0).unwrap();
+    until("n2 reaches the middle alone", || reached(&hosts) == [false, true]);
+    hosts.join(1).unwrap();
+    until_whole(&hosts);
+    bash(&hosts, 3, "landeck-cut n2/eth1 0.1; landeck-cut n2/eth1");
+    until("n2 reaches its site alone", || reached(&hosts) == [true, false]);
+    bash(&hosts, 3, "landeck-cut n2");
+    assert_eq!(reached(&hosts), [false; 2]);
+    bash(&hosts, 3, "landeck-join n2/eth1");
+    until("n2 reaches the middle alone", || reached(&hosts) == [false, true]);
+    bash(&hosts, 3, "landeck-join n2");
+    until_whole(&hosts);
+    for wrong in ["n2/eth2", "n1/eth1", "n2/lo", "n2/", "n5", "bin"] {
+        let script = format!("landeck-cut {wrong} 2>&1");
+        let output = hosts.command(0, "bash").args(["-c", &script]).output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(!output.status.success() && said.contains("landeck-cut: "), "{wrong}: {said}");
+    }
+    let error = hosts.cut_cable(1, 2).unwrap_err().to_string();
+    assert_eq!(error, "n2 has no cable eth2: its last one is eth1");
+    until_whole(&hosts);
+    hosts.kill(1).unwrap();
+    assert!(!reaches(&hosts, 2, "10.77.0.2", 1));
+    hosts.start(1).unwrap();
+    until_whole(&hosts);
+    until("n3 reaches n2", || reaches(&hosts, 2, "10.77.0.2", 1));
+}
+
+#[test]
+fn a_host_on_two_networks_passes_nothing_on() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let wish = Wish { sites: 2, cables: vec![Cable { host: 1, network: 2 }], ..Wish::hosts(4) };
+    let test = "a_host_on_two_networks_passes_nothing_on";
+    let Some(hosts) = Hosts::or_skip(test, &wish) else { return };
+    for address in ["n1", "n3", "n4", "10.77.2.4"] {
+        assert!(reaches(&hosts, 1, address, 20), "{address}");
+    }
+    assert!(reaches(&hosts, 2, "10.77.2.2", 20) && !reaches(&hosts, 2, "n2", 20));
+    assert!(!reaches(&hosts, 0, "n3", 20));
+    // Even if n1 and n3 take n2 for a router.
+    bash(&hosts, 0, "ip route add default via 10.77.1.2");
+    bash(&hosts, 2, "ip route add default via 10.77.2.2");
+    let send = || bash(&hosts, 0, "echo x >/dev/udp/10.77.2.3/9");
+    let count = |host, name: &str| {
+        let (protocol, field) = name.split_once('.').unwrap();
+        let script = format!(
+            "awk '$1 == \"{protocol}:\" {{
+                 if (!column) {{ for (i = 2; i <= NF; i++) if ($i == \"{field}\") column = i }}
+                 else print $column
+             }}' /proc/net/snmp"
+        );
+        bash(&hosts, host, &script).parse::<u64>().unwrap()
+    };
+    until("n2 drops what is for others", || {
+        send();
+        count(1, "Ip.InAddrErrors") > 0
+    });
+    assert_eq!((count(1, "Ip.ForwDatagrams"), count(2, "Udp.NoPorts")), (0, 0));
+    // The same packets arrive when n2 is told to pass them on, so nothing else held them up.
+    bash(&hosts, 1, "echo 1 >/proc/sys/net/ipv4/ip_forward");
+    until("n3 has a packet of n1", || {
+        send();
+        count(2, "Udp.NoPorts") > 0
+    });
 }
 
 #[test]
@@ -353,7 +488,8 @@ fn nothing_is_left_when_the_maker_is_killed() {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
     assert!(!mounts.contains("landeck-hosts"), "{mounts}");
     assert!(
-        !Path::new("/sys/class/net/host1").exists() && !Path::new("/sys/class/net/site1").exists()
+        !Path::new("/sys/class/net/host1-eth0").exists()
+            && !Path::new("/sys/class/net/site1").exists()
     );
 }
 

@@ -25,6 +25,17 @@ must() {
 
 site_of() { echo $((($1 - 1) * SITES / HOSTS + 1)); }
 
+# The networks of a host, in the order of its cables: that of its site, and those of its further cables. CABLES has words
+# NUMBER:NETWORK.
+networks_of() {
+    local cable networks
+    networks=$(site_of "$1")
+    for cable in $CABLES; do
+        [ "${cable%:*}" != "$1" ] || networks+=" ${cable#*:}"
+    done
+    echo "$networks"
+}
+
 # The address of a host in a family, 4 or 6.
 address() {
     local site
@@ -75,7 +86,7 @@ chmod 755 $shared/bin/*
 # ssh and shells take the home directory from here.
 sed -E 's,^([^:]*:[^:]*:0:[^:]*:[^:]*):[^:]*:,\1:/run/home:,' /etc/passwd >$shared/etc/passwd
 
-# ---- the network: a bridge for each site; this namespace is the router between them -------------------------------
+# ---- the network: a bridge for each site; this namespace is the router between them, unless they are apart --------
 
 quiet_ipv6() {
     [[ $FAMILIES == *6* ]] && return
@@ -85,9 +96,14 @@ quiet_ipv6() {
 }
 quiet_ipv6
 must ip link set lo up
-for ((site = 1; site <= SITES; site++)); do
+# Network 0 is the middle, which further cables alone lead to.
+first_network=1
+[ "$APART" = no ] || first_network=0
+for ((site = first_network; site <= SITES; site++)); do
     must ip link add "site$site" ${MTU:+mtu $MTU} type bridge forward_delay 0
     must ip link set "site$site" up
+    # No host has a router where sites are apart.
+    [ "$APART" = no ] || continue
     for family in $FAMILIES; do
         if [ "$family" = 4 ]; then
             must ip address add "10.77.$site.254/24" dev "site$site"
@@ -96,7 +112,7 @@ for ((site = 1; site <= SITES; site++)); do
         fi
     done
 done
-if [ "$SITES" -gt 1 ]; then
+if [ "$SITES" -gt 1 ] && [ "$APART" = no ]; then
     # A /proc of our own can be written where that of a container cannot.
     must unshare --mount sh -c 'mount -t proc proc /proc
         for family in '"$FAMILIES"'; do
@@ -181,27 +197,30 @@ fi
 
 # boot NUMBER: starts a host, says when it is ready, and stays until it has ended.
 boot() {
-    local number=$1 folder=$shared/n$1 outer hardware pid up word
-    outer=host$number
-    # A host keeps its hardware address in all its lives: its neighbours still know it.
-    hardware=$(printf '02:00:00:00:%02x:%02x' "$(site_of "$number")" "$number")
+    local number=$1 folder=$shared/n$1 networks cable outer hardware pid up word
+    read -ra networks < <(networks_of "$number")
     local said=()
     rm -rf "$folder"
     mkdir -p "$folder"
     mkfifo "$folder/go"
     exec 5<>"$folder/go"
     exec 4< <(exec unshare --net --uts --ipc --mount --pid --fork --kill-child \
-        bash $shared/host "$number" "$(site_of "$number")" <"$folder/go" 2>&1 5>&-)
+        bash $shared/host "$number" "${networks[@]}" <"$folder/go" 2>&1 5>&-)
     up=$!
     while read -r word pid <&4; do
         case $word in
             born)
-                # The cable of this host's last life may still be there.
-                ip link delete "$outer" 2>/dev/null
-                must ip link add "$outer" ${MTU:+mtu $MTU} type veth \
-                    peer name eth0 address "$hardware" ${MTU:+mtu $MTU} netns $up
-                must ip link set "$outer" master "site$(site_of "$number")" up
-                [ -z "$RATE" ] || must tc qdisc add dev "$outer" root tbf rate "$RATE" $PORT
+                for cable in "${!networks[@]}"; do
+                    outer=host$number-eth$cable
+                    # A host keeps its hardware addresses in all its lives: its neighbours still know them.
+                    hardware=$(printf '02:00:00:00:%02x:%02x' "${networks[cable]}" "$number")
+                    # The cable of this host's last life may still be there.
+                    ip link delete "$outer" 2>/dev/null
+                    must ip link add "$outer" ${MTU:+mtu $MTU} type veth \
+                        peer name "eth$cable" address "$hardware" ${MTU:+mtu $MTU} netns $up
+                    must ip link set "$outer" master "site${networks[cable]}" up
+                    [ -z "$RATE" ] || must tc qdisc add dev "$outer" root tbf rate "$RATE" $PORT
+                done
                 born=$pid
                 echo go >&5
                 ;;
@@ -219,13 +238,29 @@ boot() {
     fail "n$number does not start: ${said[*]-}"
 }
 
+# set_cables up|down HOST[/CABLE]: sets one cable of a host, or all.
+set_cables() {
+    local verb=$1 host=${2%%/*} cables cable
+    cables=($(networks_of "${host#n}"))
+    cables=("${!cables[@]}")
+    if [[ $2 == */* ]]; then
+        cable=${2#*/eth}
+        if [[ " ${cables[*]} " != *" $cable "* ]]; then
+            echo "there is no such cable. The host has: ${cables[*]/#/eth}"
+            return
+        fi
+        cables=("$cable")
+    fi
+    for cable in "${cables[@]}"; do ip link set "host${host#n}-eth$cable" "$verb"; done
+}
+
 # Cables are pulled and put in again for the processes of hosts.
 serve_control() {
-    local verb host talk
+    local verb which talk
     mkfifo $shared/control
     exec 6<>$shared/control
-    while read -r verb host talk <&6; do
-        ip link set "host${host#n}" "$verb" >"$shared/talks/$talk" 2>&1
+    while read -r verb which talk <&6; do
+        set_cables "$verb" "$which" >"$shared/talks/$talk" 2>&1
         echo done >"$shared/talks/$talk.done"
     done
 }

@@ -2,7 +2,9 @@
 #
 # It is process 1 of the host's process namespace: when it ends, all processes of the host do. bash reaps the orphans.
 set -eu
-number=$1 site=$2 name=n$1
+number=$1 name=n$1
+# One for each cable, in the order of eth0, eth1 and so on.
+networks=("${@:2}")
 shared=/run/shared own=/run/shared/n$1 kept=/run/kept
 
 # The maker's /proc is still mounted, so this is the number by which the maker knows this process.
@@ -53,27 +55,40 @@ shared=/run/hosts own=/run/hosts/$name
 [[ $FAMILIES == *6* ]] || for scope in all default; do
     echo 1 >/proc/sys/net/ipv6/conf/$scope/disable_ipv6
 done 2>/dev/null || true
+# A host passes on nothing between its networks. A new namespace may have the setting of this computer.
+for setting in /proc/sys/net/ipv4/ip_forward /proc/sys/net/ipv6/conf/all/forwarding; do
+    [ ! -e $setting ] || [ "$(<$setting)" = 0 ] || echo 0 >$setting
+done
 {
     echo "link set lo up"
-    echo "link set eth0 up"
-    for family in $FAMILIES; do
+    for cable in "${!networks[@]}"; do
+        echo "link set eth$cable up"
+        for family in $FAMILIES; do
+            if [ "$family" = 4 ]; then
+                echo "address add 10.77.${networks[cable]}.$number/24 dev eth$cable"
+            else
+                printf 'address add fd77:0:0:%x::%x/64 dev eth%d nodad\n' "${networks[cable]}" "$number" "$cable"
+            fi
+        done
+    done
+    [ "$APART" = yes ] || for family in $FAMILIES; do
         if [ "$family" = 4 ]; then
-            echo "address add 10.77.$site.$number/24 dev eth0"
-            echo "route add default via 10.77.$site.254"
+            echo "route add default via 10.77.${networks[0]}.254"
         else
-            printf 'address add fd77:0:0:%x::%x/64 dev eth0 nodad\n' "$site" "$number"
-            printf 'route add default via fd77:0:0:%x::ffff\n' "$site"
+            printf 'route add default via fd77:0:0:%x::ffff\n' "${networks[0]}"
         fi
     done
 } | ip -batch -
-[ -z "$RATE" ] || tc qdisc add dev eth0 root tbf rate "$RATE" burst 128kb latency 50ms
+[ -z "$RATE" ] || for cable in "${!networks[@]}"; do
+    tc qdisc add dev "eth$cable" root tbf rate "$RATE" burst 128kb latency 50ms
+done
 if [ "$DROP" != 0 ]; then
     # DROP is in hundredths of a percent.
     nft -f - <<END
 table inet landeck {
     chain loss {
         type filter hook input priority 0;
-        iifname "eth0" numgen random mod 10000 < $DROP drop
+        iifname "eth*" numgen random mod 10000 < $DROP drop
     }
 }
 END

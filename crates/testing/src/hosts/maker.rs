@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, geteuid, pidfd_open};
 
 use super::kept::Kept;
-use super::wish::{Families, WhyNot, Wish};
+use super::wish::{Cable, Families, WhyNot, Wish};
 use super::{SLURM_CONFIGURATION, cure, tools};
 
 /// How long the first process may take for the next thing that it says.
@@ -197,6 +197,9 @@ fn first_process(wish: &Wish, has_users: bool) -> Command {
     let path = tools::path_inside();
     command.env_clear().env("LC_ALL", "C").env("PATH", &path).env("PATH_INSIDE", &path);
     command.env("HOSTS", wish.hosts.to_string()).env("SITES", wish.sites.to_string());
+    let cable = |cable: &Cable| format!("{}:{}", cable.host + 1, cable.network);
+    command.env("CABLES", wish.cables.iter().map(cable).collect::<Vec<_>>().join(" "));
+    command.env("APART", yes(wish.is_apart()));
     command.env("FAMILIES", families).env("SSH", yes(wish.ssh)).env("SLURM", yes(wish.slurm));
     command.env("ONE_SESSION", yes(wish.one_session));
     command.env("RATE", wish.rate.as_deref().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Hosts of a test: network namespaces with a cable to a bridge, each with processes, names and files of its own.
+//! Hosts of a test: network namespaces with cables to bridges, each with processes, names and files of its own.
 //!
 //! The program of the tests is the *maker* of a cluster. It starts one process, the first of a process namespace, in
 //! which the network and all hosts are. That process ends when the maker does, however that ends, and the kernel ends
@@ -20,11 +20,12 @@ mod maker;
 mod tools;
 mod wish;
 
-pub use wish::{Families, WhyNot, Wish};
+pub use wish::{Cable, Families, WhyNot, Wish};
 
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -138,10 +139,10 @@ impl Hosts {
     /// The site of a host, from 0.
     #[must_use]
     pub fn site(&self, host: usize) -> usize {
-        host * self.wish.sites / self.wish.hosts
+        self.wish.site(host)
     }
 
-    /// The address of a host: of IPv4 if the cluster has that, else of IPv6.
+    /// The address of a host on its first cable: of IPv4 if the cluster has that, else of IPv6.
     #[must_use]
     pub fn address(&self, host: usize) -> IpAddr {
         let (site, number) = (self.site(host) + 1, host + 1);
@@ -176,35 +177,53 @@ impl Hosts {
         command
     }
 
-    /// Pulls the network cable of a host.
+    /// Pulls all network cables of a host.
     ///
     /// # Errors
     ///
-    /// If its end of the cable cannot be set.
+    /// If the outer end of a cable cannot be set.
     pub fn cut(&self, host: usize) -> io::Result<()> {
-        self.set_cable(host, "down")
+        self.cables(host).try_for_each(|cable| self.cut_cable(host, cable))
     }
 
-    /// Puts the network cable of a host in again.
+    /// Puts all network cables of a host in again.
     ///
     /// # Errors
     ///
-    /// If its end of the cable cannot be set.
+    /// If the outer end of a cable cannot be set.
     pub fn join(&self, host: usize) -> io::Result<()> {
-        self.set_cable(host, "up")
+        self.cables(host).try_for_each(|cable| self.join_cable(host, cable))
     }
 
-    /// Has the cable of a host swallow packets that are longer than this and come to it, without a word to their sender. The
+    /// Pulls one network cable of a host: 0 is that of `eth0`, 1 that of `eth1`.
+    ///
+    /// # Errors
+    ///
+    /// If the host has no such cable, or its outer end cannot be set.
+    pub fn cut_cable(&self, host: usize, cable: usize) -> io::Result<()> {
+        self.set_link(host, cable, &["down"])
+    }
+
+    /// Puts one network cable of a host in again: 0 is that of `eth0`, 1 that of `eth1`.
+    ///
+    /// # Errors
+    ///
+    /// If the host has no such cable, or its outer end cannot be set.
+    pub fn join_cable(&self, host: usize, cable: usize) -> io::Result<()> {
+        self.set_link(host, cable, &["up"])
+    }
+
+    /// Has the first cable of a host swallow packets that are longer than this and come to it, without a word to their sender. The
     /// hosts must send no longer ones at once than go on the cable: `ip link set eth0 gso_max_segs 1`.
     ///
     /// # Errors
     ///
     /// If its end of the cable cannot be set.
     pub fn swallow_longer(&self, host: usize, bytes: u32) -> io::Result<()> {
-        self.set_link(host, &["mtu", &bytes.to_string()])
+        self.set_link(host, 0, &["mtu", &bytes.to_string()])
     }
 
-    /// Takes the power of a host: its cable is silent, and then all its processes are dead at once. No peer gets a last
+    /// Takes the power of a host: its cables are silent, and then all its processes are dead at once. No peer gets a last
     /// packet.
     ///
     /// # Errors
@@ -285,14 +304,21 @@ impl Hosts {
         })
     }
 
-    fn set_cable(&self, host: usize, state: &str) -> io::Result<()> {
-        self.set_link(host, &[state])
+    /// The cables of a host, as its interfaces number them.
+    fn cables(&self, host: usize) -> Range<usize> {
+        0..1 + self.wish.further_cables(host).count()
     }
 
-    /// Sets the outer end of a host's cable.
-    fn set_link(&self, host: usize, wanted: &[&str]) -> io::Result<()> {
+    /// Sets the outer end of a cable.
+    fn set_link(&self, host: usize, cable: usize, wanted: &[&str]) -> io::Result<()> {
+        if !self.cables(host).contains(&cable) {
+            let (name, last) = (self.name(host), self.cables(host).end - 1);
+            let text = format!("{name} has no cable eth{cable}: its last one is eth{last}");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
         let mut command = self.maker.enter(self.maker.pid(), &["--net"]);
-        command.args(["ip", "link", "set", &format!("host{}", host + 1)]).args(wanted);
+        let link = format!("host{}-eth{cable}", host + 1);
+        command.args(["ip", "link", "set", &link]).args(wanted);
         complete(&mut command).map(drop)
     }
 
