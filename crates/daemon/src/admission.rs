@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use landeck_hostfile::host_list::is_this_host;
 use landeck_launch::gathering::{Admission, AdmissionRefusal, Admitted};
-use landeck_trust::KeyHash;
 use landeck_wire::{HostIncarnation, HostNumber};
 use rustix::event::epoll::EventFlags;
 
@@ -50,18 +49,10 @@ pub(crate) fn admit(
     let addresses = announcement.socket_addresses();
     let host = context.admit(name.to_owned(), key, incarnation, addresses, facts.cores);
     context.note_facts(host, facts.clone());
-    let arbiter = context.own_entry().clone();
-    let assignment = Assignment {
-        key,
-        machine: context.machine(),
-        host,
-        incarnation,
-        arbiter: arbiter.incarnation,
-        arbiter_key: KeyHash(arbiter.key),
-        arbiter_addresses: arbiter.addresses,
-        name: name.to_owned(),
-        options: context.options(),
-    };
+    let enrolment = context.enrolment(host).ok_or_else(|| {
+        refuse(format!("host {name}: it was admitted, and is no member any more"))
+    })?;
+    let assignment = Assignment { key, enrolment };
     Ok(Admitted { place, host, answer: Some(assignment.to_string()) })
 }
 

@@ -9,7 +9,8 @@ use ipnet::IpNet;
 use landeck_launch::hosts_options::PortRange;
 use landeck_launch::machine::MachineName;
 use landeck_trust::KeyHash;
-use landeck_wire::{HostIncarnation, HostNumber, MachineId};
+use landeck_wire::word::HostEntry;
+use landeck_wire::{ControlMessage, MachineId};
 use serde::{Deserialize, Serialize};
 
 use crate::facts::{HostFacts, RELEASE, escaped, unescaped};
@@ -68,28 +69,34 @@ pub struct Announcement {
     pub name: String,
 }
 
+/// Everything that a host learns when it is admitted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Enrolment {
+    /// The machine.
+    pub machine: MachineId,
+    /// The options of the machine.
+    pub options: DaemonOptions,
+    /// The entry of the host.
+    pub own: HostEntry,
+    /// The entry of the arbiter.
+    pub arbiter: HostEntry,
+    /// The gateways of the machine: the way to the arbiter may lead over some of them.
+    pub gateways: Vec<HostEntry>,
+}
+
+impl ControlMessage for Enrolment {
+    const NAME: &'static str = "an enrolment";
+    const BYTES_MAX: usize = LINE_BYTES_MAX / 2;
+}
+
 /// The line that it reads then. Where several daemons read the same input, each takes the line with its own key:
-/// `landeckd 1 KEYHASH MACHINE HOST INCARNATION ARBITER-INCARNATION ARBITER-KEYHASH ADDRESS,ADDRESS,... NAME OPTIONS`.
+/// `landeckd 1 KEYHASH ENROLMENT`, the enrolment in hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assignment {
     /// The hash of the public key of the daemon that it is for.
     pub key: KeyHash,
-    /// The machine.
-    pub machine: MachineId,
-    /// The number of its host.
-    pub host: HostNumber,
-    /// The incarnation under which it was admitted.
-    pub incarnation: HostIncarnation,
-    /// The incarnation of the arbiter.
-    pub arbiter: HostIncarnation,
-    /// The hash of the arbiter's public key.
-    pub arbiter_key: KeyHash,
-    /// The addresses of the arbiter's daemon.
-    pub arbiter_addresses: Vec<SocketAddr>,
-    /// The name by which the user asked for this host.
-    pub name: String,
-    /// The options of the machine.
-    pub options: DaemonOptions,
+    /// The place of its host.
+    pub enrolment: Enrolment,
 }
 
 /// The reason why a line is not understood.
@@ -156,20 +163,8 @@ impl FromStr for Announcement {
 
 impl fmt::Display for Assignment {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "{BEGINS}{} {:016x} {} {:016x} {:016x} {} {} {} timeout-ms={},plain={}",
-            self.key,
-            self.machine.0,
-            self.host.0,
-            self.incarnation.0,
-            self.arbiter.0,
-            self.arbiter_key,
-            listed(&self.arbiter_addresses),
-            escaped(&self.name),
-            self.options.host_timeout_ms,
-            u8::from(self.options.is_plain),
-        )
+        write!(formatter, "{BEGINS}{} ", self.key)?;
+        self.enrolment.encode().iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
     }
 }
 
@@ -178,35 +173,22 @@ impl FromStr for Assignment {
 
     fn from_str(line: &str) -> Result<Self, LineError> {
         let parts = parts_of(line)?;
-        let &[own, machine, host, incarnation, arbiter, key, addresses, name, options] = &parts[..]
-        else {
+        let &[key, enrolment] = &parts[..] else {
             return Err(LineError::Part("number of parts"));
         };
-        let long = |text, what| u64::from_str_radix(text, 16).map_err(|_| LineError::Part(what));
+        let bytes = bytes_of(enrolment).ok_or(LineError::Part("enrolment"))?;
         Ok(Self {
-            key: own.parse().map_err(|_| LineError::Part("key"))?,
-            machine: MachineId(long(machine, "machine")?),
-            host: HostNumber(host.parse().map_err(|_| LineError::Part("host"))?),
-            incarnation: HostIncarnation(long(incarnation, "incarnation")?),
-            arbiter: HostIncarnation(long(arbiter, "incarnation of the arbiter")?),
-            arbiter_key: key.parse().map_err(|_| LineError::Part("key"))?,
-            arbiter_addresses: list(addresses).ok_or(LineError::Part("addresses"))?,
-            name: unescaped(name).ok_or(LineError::Part("name"))?,
-            options: options_of(options).ok_or(LineError::Part("options"))?,
+            key: key.parse().map_err(|_| LineError::Part("key"))?,
+            enrolment: Enrolment::decode(&bytes).map_err(|_| LineError::Part("enrolment"))?,
         })
     }
 }
 
-fn options_of(text: &str) -> Option<DaemonOptions> {
-    let (timeout, plain) = text.split_once(',')?;
-    Some(DaemonOptions {
-        host_timeout_ms: timeout.strip_prefix("timeout-ms=")?.parse().ok()?,
-        is_plain: match plain.strip_prefix("plain=")? {
-            "0" => false,
-            "1" => true,
-            _ => return None,
-        },
-    })
+/// The bytes in hexadecimal digits.
+fn bytes_of(digits: &str) -> Option<Vec<u8>> {
+    let pairs = digits.as_bytes().chunks(2);
+    let byte = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok();
+    pairs.map(|pair| byte(pair).filter(|_| pair.len() == 2)).collect()
 }
 
 fn parts_of(line: &str) -> Result<Vec<&str>, LineError> {
@@ -233,6 +215,8 @@ fn list<T: FromStr>(text: &str) -> Option<Vec<T>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use landeck_wire::word::HostPlace;
+    use landeck_wire::{HostIncarnation, HostNumber};
 
     fn announcement() -> Announcement {
         Announcement {
@@ -245,20 +229,23 @@ mod tests {
     }
 
     fn assignment() -> Assignment {
-        Assignment {
-            key: KeyHash([7; 32]),
-            machine: MachineId(0xabc),
-            host: HostNumber(3),
+        let entry = |host: u16, name: &str| HostEntry {
+            host: HostNumber(host),
             incarnation: HostIncarnation(u64::MAX),
-            arbiter: HostIncarnation(1),
-            arbiter_key: KeyHash([9; 32]),
-            arbiter_addresses: vec![
-                "10.0.0.9:4000".parse().unwrap(),
-                "[fd00::9]:4000".parse().unwrap(),
-            ],
-            name: "a strange name".into(),
+            name: name.into(),
+            key: [9; 32],
+            addresses: vec!["10.0.0.9:4000".parse().unwrap(), "[fd00::9]:4000".parse().unwrap()],
+            cores: 2,
+            place: HostPlace { site: "a".into(), ..HostPlace::default() },
+        };
+        let enrolment = Enrolment {
+            machine: MachineId(0xabc),
             options: DaemonOptions { host_timeout_ms: 500, is_plain: true },
-        }
+            own: entry(3, "a strange name"),
+            arbiter: entry(0, "b"),
+            gateways: vec![entry(2, "c")],
+        };
+        Assignment { key: KeyHash([7; 32]), enrolment }
     }
 
     #[test]
@@ -281,8 +268,9 @@ mod tests {
     #[test]
     fn other_lines_are_refused_by_their_part() {
         assert!(matches!("Welcome to b".parse::<Announcement>(), Err(LineError::Begin(_))));
-        let broken = assignment().to_string().replace("plain=1", "plain=2");
-        assert_eq!(broken.parse::<Assignment>(), Err(LineError::Part("options")));
+        for broken in [assignment().to_string() + "0", assignment().to_string() + "00"] {
+            assert_eq!(broken.parse::<Assignment>(), Err(LineError::Part("enrolment")));
+        }
         let broken = announcement().to_string().replace("40001", "70001");
         assert_eq!(broken.parse::<Announcement>(), Err(LineError::Part("port")));
     }

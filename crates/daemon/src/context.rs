@@ -6,21 +6,23 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use landeck_launch::machine::LinkStatus;
+use landeck_machine::routes::Route;
 use landeck_memory::Segment;
 use landeck_protocols::hosts::{LinkSight, WordFollower};
 use landeck_trust::{JoinToken, KeyHash, TrustError};
 use landeck_wire::word::{HostEntry, Word, WordContent};
-use landeck_wire::{HostIncarnation, HostNumber, JobId, MachineId, ProcessId, SegmentId};
+use landeck_wire::{HostIncarnation, HostNumber, JobId, ProcessId, SegmentId};
 use rustix::event::epoll::EventFlags;
 use rustix::net::{getpeername, getsockname};
 
 use crate::DaemonError;
-use crate::bootstrap::DaemonOptions;
+use crate::bootstrap::{DaemonOptions, Enrolment};
 use crate::daemon_message::DaemonMessage;
 use crate::facts::HostFacts;
 use crate::figures::LinkFindings;
 use crate::hub::Hub;
 use crate::job_message::{JobContent, JobMessage};
+use crate::join::FounderWay;
 use crate::journal::Journal;
 use crate::lanes::Lanes;
 use crate::links::MeasuringSecret;
@@ -109,11 +111,6 @@ impl<'a> Context<'a> {
         self.hub.own()
     }
 
-    /// The machine.
-    pub(crate) fn machine(&self) -> MachineId {
-        self.hub.station.machine
-    }
-
     /// The options of the machine.
     pub(crate) fn options(&self) -> DaemonOptions {
         self.hub.station.options
@@ -149,6 +146,27 @@ impl<'a> Context<'a> {
         let entry = if host == hub.own() { Some(self.own_entry()) } else { self.host(host) };
         let first = || entry.and_then(|entry| entry.addresses.first().copied());
         of_trunk.or_else(first).map(|address| address.ip().to_canonical())
+    }
+
+    /// The addresses that lead to the founder, best first.
+    pub(crate) fn ways_to_founder(&self) -> Vec<FounderWay> {
+        let hub = &*self.hub;
+        let ways = hub.trunks.ways(HostNumber::ARBITER, hub.clock.now());
+        let mut all: Vec<FounderWay> = Vec::new();
+        let known = ways.iter().map(|way| (way.address, way.hosts.len() > 2));
+        // It was reached at the first of these, whatever it thinks of its addresses.
+        let first = self.arbiter_entry().addresses.iter().map(|address| (*address, false));
+        for (address, is_gateway) in known.chain(first) {
+            if all.iter().all(|one| one.address != address) {
+                all.push(FounderWay { address, is_gateway });
+            }
+        }
+        all
+    }
+
+    /// The routes between two hosts, the best first.
+    pub(crate) fn routes(&self, from: HostNumber, to: HostNumber) -> Vec<Route> {
+        self.hub.trunks.routes(from, to, self.hub.clock.now())
     }
 
     /// The hosts that take part.
@@ -403,6 +421,19 @@ impl<'a> Context<'a> {
         self.hub.admit(name, key, incarnation, addresses, cores)
     }
 
+    /// Places hosts by this description from now on.
+    ///
+    /// # Errors
+    /// The errors of its lines, in one text.
+    pub(crate) fn describe(&mut self, text: String) -> Result<(), String> {
+        self.hub.describe(text)
+    }
+
+    /// Everything that a host learns when it is admitted.
+    pub(crate) fn enrolment(&self, host: HostNumber) -> Option<Enrolment> {
+        self.hub.enrolment(host)
+    }
+
     /// Keeps the streams of a daemon that was started by ssh, in case none of its ports is reached within seconds. The
     /// streams begin behind the two lines that both sides have exchanged.
     pub(crate) fn add_stdio_trunk(
@@ -440,7 +471,7 @@ impl<'a> Context<'a> {
         hub.reactor.unwatch(listener).expect("it was watched");
         hub.lanes = hub.lanes.of_run(run);
         for host in hub.members.hosts() {
-            hub.lanes.add_host(host.host, hub.trunks.addresses(host.host).len());
+            hub.lanes.add_host(host.host, hub.trunks.ways(host.host, hub.clock.now()).len());
         }
         hub.relay = Relay::default();
         let part = hub.parts.remove(job).expect("a part");

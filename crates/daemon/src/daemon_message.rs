@@ -6,13 +6,11 @@ use landeck_diagnosis::HostPicture;
 use landeck_diagnosis::far::LogLine;
 use landeck_protocols::door::{ObjectAnswer, ObjectQuestion};
 use landeck_protocols::hosts::{DialMessage, NumberBlock, Snapshot};
-use landeck_wire::word::{HostEntry, Word, WordContent};
-use landeck_wire::{
-    ControlMessage, HostIncarnation, HostNumber, JobId, MachineId, ProcessId, SegmentId,
-};
+use landeck_wire::word::{Word, WordContent};
+use landeck_wire::{ControlMessage, HostIncarnation, HostNumber, JobId, ProcessId, SegmentId};
 use serde::{Deserialize, Serialize};
 
-use crate::bootstrap::DaemonOptions;
+use crate::bootstrap::Enrolment;
 use crate::facts::HostFacts;
 use crate::machine_message::MachineMessage;
 use crate::trunks::envelope::CONTENT_BYTES_MAX;
@@ -53,16 +51,7 @@ pub(crate) enum DaemonMessage {
     /// The arbiter gives the word first that its earlier incarnation is gone: it is to ask again.
     StillThere,
     /// The arbiter has admitted it.
-    Admitted {
-        /// The machine.
-        machine: MachineId,
-        /// Its number.
-        host: HostNumber,
-        /// The arbiter's entry in the host table.
-        arbiter: HostEntry,
-        /// The options of the machine.
-        options: DaemonOptions,
-    },
+    Admitted(Box<Enrolment>),
     /// The arbiter refuses it.
     Refused {
         /// The reason.
@@ -199,6 +188,13 @@ pub(crate) enum DaemonMessage {
         request: u64,
         /// Its lines, the oldest first.
         lines: Vec<LogLine>,
+    },
+    /// No connection could be opened from a host to another one, as the sender has found.
+    StepBroken {
+        /// The host that it begins at.
+        from: HostNumber,
+        /// The host that it leads to.
+        to: HostNumber,
     },
     /// Long packets do not pass between both hosts, as the sender has found.
     Narrow,

@@ -22,13 +22,13 @@ use landeck_wire::{ControlMessage, HostIncarnation, HostNumber, JobId, MachineId
 use rustix::event::epoll::EventFlags;
 
 use crate::addresses;
-use crate::bootstrap::DaemonOptions;
-use crate::bootstrap::Place;
+use crate::bootstrap::{DaemonOptions, Enrolment, Place};
 use crate::calls::listener::Listener;
 use crate::clock::BootClock;
 use crate::daemon_message::DaemonMessage;
 use crate::facts::HostFacts;
 use crate::figures;
+use crate::gateway::{Gateway, GatewayTools};
 use crate::heartbeats::{HeardBeat, Heartbeats};
 use crate::job_message::JobMessage;
 use crate::journal::{Change, Entry, EntryName, Journal, KeptPlace};
@@ -44,7 +44,9 @@ use crate::relay::Relay;
 use crate::trunks::envelope::EnvelopeClass;
 use crate::trunks::{Trunks, TrunksEvent};
 use crate::{DaemonError, no_port};
+use described::Described;
 
+mod described;
 mod events;
 mod messages;
 pub(crate) mod record;
@@ -114,10 +116,26 @@ pub(crate) struct Station {
     pub(crate) own: HostEntry,
     /// The entry of the arbiter. On the arbiter it is that of this host.
     pub(crate) arbiter: HostEntry,
+    /// The gateways, as this host has last heard of them.
+    pub(crate) gateways: Vec<HostEntry>,
     /// The run of this daemon within its incarnation: 0, and one more each time that it is started again.
     pub(crate) run: u32,
     /// From when the lease of this host counts, if the run before had it, by the clock of all runs.
     pub(crate) leased_from: Option<Duration>,
+}
+
+impl Station {
+    /// The place of the first run of a daemon.
+    pub(crate) fn first(enrolment: Enrolment) -> Self {
+        let Enrolment { machine, options, own, arbiter, gateways } = enrolment;
+        Self { machine, options, own, arbiter, gateways, run: 0, leased_from: None }
+    }
+
+    /// The place, as the next run needs it.
+    fn enrolment(&self) -> Enrolment {
+        let Self { machine, options, own, arbiter, gateways, .. } = self.clone();
+        Enrolment { machine, options, own, arbiter, gateways }
+    }
 }
 
 /// The reason of the end of a daemon, apart from its jobs.
@@ -151,6 +169,8 @@ pub(crate) struct Hub {
     pub(crate) links: LinkMeasurer,
     pub(crate) parts: Parts,
     pub(crate) relay: Relay,
+    /// The connections that this host passes on.
+    gateway: Gateway,
     /// The names of the jobs; for the arbiter.
     pub(crate) names: NameTable,
     pub(crate) pictures: Pictures,
@@ -165,6 +185,8 @@ pub(crate) struct Hub {
     /// The return tickets of the hosts; for the founder of a machine that stays.
     pub(crate) tickets: ReturnTickets,
     pub(crate) facts: HostFacts,
+    /// The description of the machine; for the arbiter. It places hosts.
+    described: Described,
     /// The facts of each host; for the arbiter.
     pub(crate) facts_of: BTreeMap<HostNumber, HostFacts>,
     pair: KeyPair,
@@ -301,7 +323,10 @@ impl Hub {
         let run_of_streams = if own == HostNumber::ARBITER { 0 } else { run };
         let of_streams = (own, station.machine, run_of_streams);
         let mut trunks = Trunks::new(of_streams, pair.clone(), addresses, limits);
-        trunks.add_host(&reactor, station.arbiter.clone(), now);
+        trunks.set_place(own, station.own.place.clone());
+        for entry in station.gateways.iter().chain([&station.arbiter]) {
+            trunks.add_host(&reactor, entry.clone(), now);
+        }
         let descriptors = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
         let undelivered =
             descriptors.map_or(1 << 20, |most| usize::try_from(most / 4).unwrap_or(1 << 20));
@@ -318,6 +343,7 @@ impl Hub {
             links: LinkMeasurer::new(own, station.machine),
             parts: Parts::of_run(run),
             relay: Relay::default(),
+            gateway: Gateway::new(timing.silence()),
             names: NameTable::default(),
             pictures: Pictures::of_run(run),
             inbox: VecDeque::new(),
@@ -327,6 +353,7 @@ impl Hub {
             place: None,
             tokens: JoinTokens::default(),
             tickets: ReturnTickets::default(),
+            described: Described::default(),
             facts_of: BTreeMap::from([(own, facts.clone())]),
             facts,
             pair,
@@ -398,9 +425,8 @@ impl Hub {
     /// Keeps the place of the daemon for its next run, with its sockets if it has any.
     fn keep_place(&self) {
         let Some(place) = self.place.clone() else { return };
-        let Station { machine, options, own, arbiter, .. } = self.station.clone();
-        let key = self.pair.private().to_vec();
-        let entry = KeptPlace { machine, options, own, arbiter, key, place };
+        let (enrolment, key) = (self.station.enrolment(), self.pair.private().to_vec());
+        let entry = KeptPlace { enrolment, key, place };
         let sockets = self.listener.socket().into_iter().chain(self.heartbeats.socket()).collect();
         let entry = Entry::Place(Box::new(entry));
         self.journal.write(vec![Change::keep(EntryName::Place, &entry, sockets)]);
@@ -468,6 +494,7 @@ impl Hub {
             self.trunks.deadline(),
             self.lanes.deadline(),
             self.links.deadline(),
+            self.gateway.deadline(),
             self.pictures.deadline(),
             self.listener.deadline(),
             self.watch.next_look(),
@@ -498,6 +525,8 @@ impl Hub {
             heard.into_iter().for_each(|beat| self.heard(beat));
         } else if self.lanes.has(token) {
             self.with_lanes(|lanes, tools| lanes.ready(tools, token, flags));
+        } else if self.gateway.has(token) {
+            self.with_gateway(|gateway, tools| gateway.ready(tools, token));
         } else if self.links.has(token) {
             self.with_links(|links, tools| links.ready(tools, token));
         } else if self.pictures.has(token) {
@@ -527,10 +556,14 @@ impl Hub {
         if std::mem::replace(&mut self.holds, holds) != holds {
             self.with_lanes(|lanes, tools| lanes.hold(tools, holds));
         }
+        for (from, to) in self.trunks.take_broken() {
+            self.send(HostNumber::ARBITER, &DaemonMessage::StepBroken { from, to });
+        }
         for host in self.relay.take_narrow() {
             self.trunks.narrow(host);
         }
         self.with_lanes(|lanes, tools| lanes.tick(tools));
+        self.with_gateway(Gateway::tick);
         self.with_links(|links, tools| links.go_on(tools));
         self.with_pictures(Pictures::tick);
         if now >= self.numbers_at {
@@ -569,6 +602,7 @@ impl Hub {
 
     /// Asks for a word.
     pub(crate) fn tell(&mut self, content: WordContent) {
+        let content = self.placed(content);
         let events = self.members.ask(content);
         self.follow(events);
     }
@@ -715,6 +749,16 @@ impl Hub {
         let now = self.clock.now();
         let Self { pictures, reactor, parts, last_heard: heard, .. } = self;
         call(pictures, &mut PictureTools { reactor, parts, heard, now })
+    }
+
+    /// Lets the gateway have what it needs of the daemon.
+    fn with_gateway<T>(
+        &mut self,
+        call: impl FnOnce(&mut Gateway, &mut GatewayTools<'_>) -> T,
+    ) -> T {
+        let now = self.clock.now();
+        let Self { gateway, reactor, trunks, .. } = self;
+        call(gateway, &mut GatewayTools { reactor, trunks, now })
     }
 
     /// Lets the links have what they need of the daemon.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use landeck_trust::{JoinToken, KeyHash, KeyPair, Session, TrustError};
 use landeck_wire::preamble::{CHALLENGE_BYTES, Preamble};
 use landeck_wire::{ControlMessage, HostIncarnation, HostNumber, MachineId};
+use serde::{Deserialize, Serialize};
 
 use crate::daemon_message::DaemonMessage;
 use crate::trunks::envelope::{Envelope, EnvelopeClass, EnvelopeError, Splitter};
@@ -47,27 +48,39 @@ impl From<EnvelopeError> for MachineJoinError {
     }
 }
 
+/// An address that leads to the founder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FounderWay {
+    /// The address.
+    pub(crate) address: SocketAddr,
+    /// It is that of a gateway, which passes connections on to the founder.
+    pub(crate) is_gateway: bool,
+}
+
 /// Asks the founder, which has the key with this hash, for admission, and waits for its answer: for each step as long as given.
 ///
 /// # Errors
 /// [`MachineJoinError`].
 pub(crate) fn ask(
     pair: &KeyPair,
-    founder: KeyHash,
-    address: SocketAddr,
+    (founder, way): (KeyHash, FounderWay),
     request: &DaemonMessage,
     step_time: Duration,
 ) -> Result<DaemonMessage, MachineJoinError> {
+    let address = way.address;
     let not_reached = |source| MachineJoinError::NotReached { address, source };
     let trust = |source| MachineJoinError::Trust { address, source };
     let mut stream = TcpStream::connect_timeout(&address, step_time).map_err(not_reached)?;
     stream.set_read_timeout(Some(step_time)).map_err(not_reached)?;
     stream.set_write_timeout(Some(step_time)).map_err(not_reached)?;
-    let mut challenge = [0; CHALLENGE_BYTES];
-    stream.read_exact(&mut challenge).map_err(not_reached)?;
-    // It does not know its machine yet, nor its number.
-    let preamble = Preamble::trunk(MachineId(0), HostNumber::NONE, HostNumber::ARBITER);
-    stream.write_all(&preamble.encode()).map_err(not_reached)?;
+    // This host does not know the machine yet, nor its number.
+    let (machine, none, arbiter) = (MachineId(0), HostNumber::NONE, HostNumber::ARBITER);
+    let pass = way.is_gateway.then(|| Preamble::pass(machine, (none, none, arbiter), 0));
+    for preamble in pass.into_iter().chain([Preamble::trunk(machine, none, arbiter)]) {
+        let mut challenge = [0; CHALLENGE_BYTES];
+        stream.read_exact(&mut challenge).map_err(not_reached)?;
+        stream.write_all(&preamble.encode()).map_err(not_reached)?;
+    }
     let mut session = Session::connect(pair, founder).map_err(trust)?;
     let content = request.encode();
     let envelope = Envelope {

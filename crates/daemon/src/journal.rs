@@ -12,8 +12,7 @@ use landeck_host::say::complain;
 use landeck_launch::parcel;
 use landeck_launch::part::KeptPipe;
 use landeck_launch::spec::JobSpec;
-use landeck_wire::word::HostEntry;
-use landeck_wire::{ControlMessage, HostNumber, JobId, MachineId};
+use landeck_wire::{ControlMessage, HostNumber, JobId};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::{Errno, pread, pwrite, retry_on_intr};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
@@ -22,8 +21,7 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::bootstrap::DaemonOptions;
-use crate::bootstrap::Place;
+use crate::bootstrap::{Enrolment, Place};
 use crate::trunks::envelope::CONTENT_BYTES_MAX;
 
 mod copies;
@@ -83,14 +81,8 @@ impl ControlMessage for Entry {
 /// The place of a daemon in a machine that stays.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct KeptPlace {
-    /// The identity of the machine.
-    pub(crate) machine: MachineId,
-    /// The options of the machine.
-    pub(crate) options: DaemonOptions,
-    /// The entry of this host.
-    pub(crate) own: HostEntry,
-    /// The entry of the arbiter.
-    pub(crate) arbiter: HostEntry,
+    /// What this host knows of the machine.
+    pub(crate) enrolment: Enrolment,
     /// The private key of the daemon.
     pub(crate) key: Vec<u8>,
     /// The name of the machine, and the options that the daemon was started with.

@@ -5,8 +5,6 @@
 //! processes whose lanes broke.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::io;
-use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -30,8 +28,8 @@ use crate::daemon_message::DaemonMessage;
 use crate::parts::Parts;
 use crate::process_socket::ProcessSocket;
 use crate::reactor::Reactor;
-use crate::trunks::Trunks;
 use crate::trunks::envelope::EnvelopeClass;
+use crate::trunks::{NoWay, Trunks};
 
 mod leavers;
 mod names;
@@ -160,12 +158,15 @@ struct Undelivered {
     connected: Connected,
 }
 
-/// A lane that waits for the secret of the two hosts.
+/// A lane that waits for a secret of this host and another one.
 #[derive(Clone, Copy, Debug)]
 struct AwaitedSecret {
     name: LaneName,
     host: HostNumber,
-    address: usize,
+    /// The way on which it is dialled.
+    way: usize,
+    /// The host that is not connected: that of the far process, or a gateway.
+    missing: HostNumber,
 }
 
 #[derive(Debug)]
@@ -288,10 +289,10 @@ impl Lanes {
         std::mem::take(&mut self.events)
     }
 
-    /// Adds a host of the host table.
-    pub(crate) fn add_host(&mut self, host: HostNumber, addresses: usize) {
+    /// Adds a host of the host table, or says anew how many ways lead to it.
+    pub(crate) fn add_host(&mut self, host: HostNumber, ways: usize) {
         if host != self.own {
-            self.machine_of_lanes.set_host(host, HostReach::Both, addresses);
+            self.machine_of_lanes.set_host(host, HostReach::Both, ways);
         }
     }
 
@@ -375,16 +376,18 @@ impl Lanes {
 
     /// The trunk to a host is new: its secret can be used.
     pub(crate) fn host_up(&mut self, tools: &mut LaneTools, host: HostNumber) {
-        let (ready, others) =
-            std::mem::take(&mut self.awaited).into_iter().partition(|waiting| waiting.host == host);
-        self.awaited = others;
-        let ready: Vec<AwaitedSecret> = ready;
-        for AwaitedSecret { name: (own, far, lane), host, address } in ready {
+        for AwaitedSecret { name: (own, far, lane), host, way: address, .. } in self.awaiting(host)
+        {
             self.perform(tools, vec![DialOutput::Dial { own, far, host, lane, address }], None);
         }
         let outputs = self.machine_of_lanes.trunk_renewed(host);
         self.perform(tools, outputs, None);
         self.relay_host_up(tools, host);
+    }
+
+    /// Takes the lanes that wait for the secret of this host and another one.
+    fn awaiting(&mut self, missing: HostNumber) -> Vec<AwaitedSecret> {
+        self.awaited.extract_if(.., |waiting| waiting.missing == missing).collect()
     }
 
     /// The daemon of a host has started again, as this run. It knows only those lanes that its processes tell it, and what was
@@ -398,21 +401,18 @@ impl Lanes {
 
     /// No trunk to a host could be opened.
     pub(crate) fn host_down(&mut self, tools: &mut LaneTools, host: HostNumber) {
-        let (failed, others) =
-            std::mem::take(&mut self.awaited).into_iter().partition(|waiting| waiting.host == host);
-        self.awaited = others;
-        let failed: Vec<AwaitedSecret> = failed;
         self.unconnected.insert(host);
-        for AwaitedSecret { name: (own, far, lane), .. } in failed {
+        for AwaitedSecret { name: (own, far, lane), host: to, .. } in self.awaiting(host) {
             let outputs = self.machine_of_lanes.dial_failed(own, far, lane);
-            self.perform(tools, outputs, Some(host));
+            // All ways need the secret of the far process's host; those over other gateways do not need this one.
+            self.perform(tools, outputs, (to == host).then_some(host));
         }
         self.relay_host_down(tools, host);
     }
 
     /// A host is lost.
     pub(crate) fn host_lost(&mut self, tools: &mut LaneTools, host: HostNumber) {
-        self.awaited.retain(|waiting| waiting.host != host);
+        self.awaited.retain(|waiting| ![waiting.host, waiting.missing].contains(&host));
         let outputs = self.machine_of_lanes.host_lost(host);
         self.perform(tools, outputs, None);
         self.relay_host_down(tools, host);
@@ -533,9 +533,7 @@ impl Lanes {
                     queue.extend(self.machine_of_lanes.dial_failed(own, far, lane));
                 }
                 DialOutput::Dial { own, far, host, lane, address } => {
-                    queue.extend(
-                        self.dial(tools, AwaitedSecret { name: (own, far, lane), host, address }),
-                    );
+                    queue.extend(self.dial(tools, (own, far, lane), (host, address)));
                 }
                 DialOutput::Cancel { own, far, lane } | DialOutput::Refuse { own, far, lane } => {
                     self.cancel(tools.reactor, (own, far, lane));
@@ -565,34 +563,30 @@ impl Lanes {
         }
     }
 
-    fn dial(&mut self, tools: &mut LaneTools, lane: AwaitedSecret) -> Vec<DialOutput> {
-        let AwaitedSecret { name, host, address } = lane;
-        if tools.trunks.newest_secret(host).is_none() {
-            self.awaited.push(lane);
-            tools.trunks.want(host, tools.now);
-            return Vec::new();
-        }
+    /// Begins to dial a lane, once this host has the secrets for that: with the other host, and with the gateways on the way.
+    fn dial(
+        &mut self,
+        tools: &mut LaneTools,
+        name: LaneName,
+        (host, way): (HostNumber, usize),
+    ) -> Vec<DialOutput> {
         let token = tools.reactor.token();
-        let begun = tools
-            .trunks
-            .addresses(host)
-            .get(address)
-            .copied()
-            .ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
-            .and_then(|address: SocketAddr| {
-                let is_narrow = tools.trunks.is_narrow(host);
-                Dial::begin(tools.reactor, token, (address, is_narrow), tools.now)
-            });
+        let begun = match tools.trunks.newest_secret(host) {
+            Some(_) => tools.trunks.begin_dial(tools.reactor, token, (host, way), tools.now),
+            None => Err(NoWay::Unknown(host)),
+        };
         match begun {
-            Ok(dial) => {
-                self.dials.insert(token, DialOfLane { dial, name, host });
-                Vec::new()
+            Ok(dial) => drop(self.dials.insert(token, DialOfLane { dial, name, host })),
+            Err(NoWay::Unknown(missing)) => {
+                self.awaited.push(AwaitedSecret { name, host, way, missing });
+                tools.trunks.want(missing, tools.now);
             }
-            Err(_) => {
+            Err(NoWay::Over | NoWay::Failed(_)) => {
                 self.unconnected.insert(host);
-                self.machine_of_lanes.dial_failed(name.0, name.1, name.2)
+                return self.machine_of_lanes.dial_failed(name.0, name.1, name.2);
             }
         }
+        Vec::new()
     }
 
     fn dialled(&mut self, tools: &mut LaneTools, token: u64) {
@@ -604,6 +598,7 @@ impl Lanes {
                     return;
                 };
                 self.unconnected.remove(&host);
+                tools.trunks.dial_succeeded_on(&dial);
                 let (own, far, lane) = name;
                 let outputs = match self.answer(tools, token, dial, name, host) {
                     Some(connected) => {
@@ -642,6 +637,7 @@ impl Lanes {
             to: host,
             from: self.own,
             is_plain: self.is_plain,
+            is_passed: false,
         };
         let cipher = self.cipher(tools.trunks, host);
         let keys = challenged.prove(&preamble, secret, cipher).ok()?;
@@ -652,6 +648,7 @@ impl Lanes {
 
     fn dial_failed(&mut self, tools: &mut LaneTools, token: u64) {
         if let Some(one) = self.dials.remove(&token) {
+            tools.trunks.dial_failed_on(&one.dial, tools.now);
             self.unconnected.insert(one.host);
             let (own, far, lane) = one.name;
             let outputs = self.machine_of_lanes.dial_failed(own, far, lane);

@@ -34,21 +34,20 @@ use landeck_joining::inherited;
 use landeck_launch::guardian::server::{self, GuardianServer};
 use landeck_launch::hosts_options::PortRange;
 use landeck_launch::machine::MachineName;
-use landeck_trust::{JoinToken, KeyHash, KeyPair};
-use landeck_wire::word::{HostEntry, HostPlace};
+use landeck_trust::{JoinToken, KeyPair};
 use landeck_wire::{ControlMessage, HostIncarnation, HostNumber, MachineId};
 use rustix::process::{
     DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
 };
 use tracing::info;
 
-use crate::bootstrap::Place;
-use crate::bootstrap::{Announcement, Assignment, LINE_BYTES_MAX};
+use crate::bootstrap::{Announcement, Assignment, Enrolment, LINE_BYTES_MAX, Place};
 use crate::daemon_message::DaemonMessage;
 use crate::facts::HostFacts;
 use crate::hub::record::Record;
 use crate::hub::{Hub, Port, Station};
 use crate::job::jobs::{CALLERS, Jobs};
+use crate::join::FounderWay;
 use crate::journal::{Entries, Entry, EntryName, KeptPlace};
 use crate::machine::founder::Founder;
 use crate::machine::keeper::{self, Run};
@@ -66,6 +65,7 @@ mod context;
 mod daemon_message;
 pub mod facts;
 mod figures;
+mod gateway;
 mod heartbeats;
 mod hub;
 mod job;
@@ -312,12 +312,12 @@ fn resumed(
         Some((Entry::Place(place), sockets)) => (*place, sockets),
         _ => return Err(DaemonError::NoPlace),
     };
-    let KeptPlace { machine, options, own, arbiter, key, place } = place;
+    let KeptPlace { enrolment, key, place } = place;
     let pair = KeyPair::restored(&key).map_err(io::Error::other);
     let pair = pair.map_err(system("go on with its keys"))?;
     let port = Port::inherited(pair, sockets, (place.ports, &place.networks));
     let port = port.map_err(system("go on with its port"))?;
-    let mut station = Station { machine, options, own, arbiter, run, leased_from };
+    let mut station = Station { run, leased_from, ..Station::first(enrolment) };
     if station.own.host != HostNumber::ARBITER {
         return Ok((Hub::new(port, station).map_err(system("begin"))?, place, None));
     }
@@ -361,9 +361,9 @@ fn founded(options: bootstrap::DaemonOptions, port: Port) -> Result<Hub, DaemonE
     let random = || random::number().map_err(system("make random numbers"));
     let (machine, incarnation) = (MachineId(random()?), HostIncarnation(random()?));
     let own = port.entry(HostNumber::ARBITER, incarnation, host_name());
-    let arbiter = own.clone();
-    Hub::new(port, Station { machine, options, own, arbiter, run: 0, leased_from: None })
-        .map_err(system("begin"))
+    let (arbiter, gateways) = (own.clone(), Vec::new());
+    let enrolment = Enrolment { machine, options, own, arbiter, gateways };
+    Hub::new(port, Station::first(enrolment)).map_err(system("begin"))
 }
 
 /// Listens for the callers of a machine that stays.
@@ -409,20 +409,8 @@ fn assigned(
             break assignment;
         }
     };
-    let own = port.entry(assignment.host, assignment.incarnation, assignment.name.clone());
-    let Assignment { machine, options, arbiter, arbiter_key: KeyHash(key), .. } = assignment;
-    let arbiter = HostEntry {
-        host: HostNumber::ARBITER,
-        incarnation: arbiter,
-        name: "the arbiter".to_owned(),
-        key,
-        addresses: assignment.arbiter_addresses,
-        cores: 0,
-        place: HostPlace::default(),
-    };
-    let mut hub =
-        Hub::new(port, Station { machine, options, own, arbiter, run: 0, leased_from: None })
-            .map_err(system("begin"))?;
+    let station = Station::first(assignment.enrolment);
+    let mut hub = Hub::new(port, station).map_err(system("begin"))?;
     if let Some(shares_streams) = shares_streams {
         let input = own_copy(input.as_fd()).map_err(system("keep its input"))?;
         let output = own_copy(output.as_fd()).map_err(system("keep its output"))?;
@@ -456,12 +444,11 @@ fn joined(
         port.addresses.clone(),
     );
     let address = address.unwrap_or(token.address);
-    match join::ask(&port.pair, token.founder, address, &request, join::STEP_TIME)? {
-        DaemonMessage::Admitted { machine, host, mut arbiter, options } => {
-            join::prefer(&mut arbiter.addresses, address);
-            let own = port.entry(host, incarnation, name);
-            Hub::new(port, Station { machine, options, own, arbiter, run: 0, leased_from: None })
-                .map_err(system("begin"))
+    let founder = (token.founder, FounderWay { address, is_gateway: false });
+    match join::ask(&port.pair, founder, &request, join::STEP_TIME)? {
+        DaemonMessage::Admitted(mut enrolment) => {
+            join::prefer(&mut enrolment.arbiter.addresses, address);
+            Hub::new(port, Station::first(*enrolment)).map_err(system("begin"))
         }
         _ => Err(join::MachineJoinError::Form.into()),
     }

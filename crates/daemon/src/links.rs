@@ -75,8 +75,8 @@ struct Ongoing {
 struct DialOfRound {
     round: usize,
     partner: HostNumber,
-    /// The addresses that were not tried, in reverse order.
-    addresses: Vec<SocketAddr>,
+    /// The ways that were not tried, in reverse order.
+    ways: Vec<usize>,
     /// The connection that is being opened, with its token.
     current: Option<(u64, Dial)>,
 }
@@ -251,15 +251,14 @@ impl Ongoing {
         let dial = match &mut self.dial {
             Some(dial) if dial.round == round => dial,
             other => {
-                let addresses = addresses_of(partner, tools.trunks);
-                other.insert(DialOfRound { round, partner, addresses, current: None })
+                let ways = ways_to(partner, tools.trunks, tools.clock.now());
+                other.insert(DialOfRound { round, partner, ways, current: None })
             }
         };
         while dial.current.is_none() {
-            let Some(address) = dial.addresses.pop() else { return false };
-            let token = tools.reactor.token();
-            let is_narrow = tools.trunks.is_narrow(partner);
-            let begun = Dial::begin(tools.reactor, token, (address, is_narrow), tools.clock.now());
+            let Some(way) = dial.ways.pop() else { return false };
+            let (token, now) = (tools.reactor.token(), tools.clock.now());
+            let begun = tools.trunks.begin_dial(tools.reactor, token, (partner, way), now);
             dial.current = begun.ok().map(|begun| (token, begun));
         }
         true
@@ -309,12 +308,13 @@ impl Ongoing {
     }
 }
 
-/// The addresses of a host in reverse order: that of its trunk, then the others.
-fn addresses_of(host: HostNumber, trunks: &Trunks) -> Vec<SocketAddr> {
+/// The ways to a host in reverse order: that of its trunk, then the others.
+fn ways_to(host: HostNumber, trunks: &Trunks, now: Duration) -> Vec<usize> {
     let peer = trunks.socket(host).and_then(|socket| getpeername(socket).ok().flatten());
     let peer = peer.and_then(|address| SocketAddr::try_from(address).ok()).map(simple);
-    let is_of_trunk = |address: &SocketAddr| peer.is_some_and(|peer| peer.ip() == address.ip());
-    let mut addresses: Vec<SocketAddr> = trunks.addresses(host).iter().rev().copied().collect();
-    addresses.sort_by_key(is_of_trunk);
-    addresses
+    let ways = trunks.ways(host, now);
+    let is_of_trunk = |way: &usize| peer.is_some_and(|peer| peer.ip() == ways[*way].address.ip());
+    let mut order: Vec<usize> = (0..ways.len()).rev().collect();
+    order.sort_by_key(is_of_trunk);
+    order
 }

@@ -314,6 +314,7 @@ impl Announced {
             options,
             own: own.clone(),
             arbiter: arbiter.clone(),
+            gateways: Vec::new(),
             run: 0,
             leased_from: None,
         };
@@ -329,6 +330,7 @@ impl Announced {
             options,
             own: entry.clone(),
             arbiter: arbiter.clone(),
+            gateways: Vec::new(),
             run: run + 1,
             leased_from,
         };

@@ -7,6 +7,7 @@
 pub(crate) mod envelope;
 pub(crate) mod link;
 pub(crate) mod trunk;
+mod ways;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::io;
@@ -18,7 +19,7 @@ use landeck_transports::lanes::silence::SilenceLooks;
 use landeck_trust::{KeyHash, KeyPair, Session, TrustError};
 use landeck_wire::handover::Cipher;
 use landeck_wire::preamble::Preamble;
-use landeck_wire::word::HostEntry;
+use landeck_wire::word::{HostEntry, HostPlace};
 use landeck_wire::{HostIncarnation, HostNumber, MachineId};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
@@ -33,6 +34,8 @@ use crate::reactor::Reactor;
 use crate::trunks::envelope::EnvelopeClass;
 use crate::trunks::link::{Attempt, KeptLink, Link, Parcel};
 use crate::trunks::trunk::{Trunk, TrunkError};
+pub(crate) use crate::trunks::ways::NoWay;
+use crate::trunks::ways::Ways;
 
 /// The label of the secret of two hosts.
 const SECRET_LABEL: &[u8] = b"landeck lanes 1";
@@ -98,6 +101,8 @@ enum Use {
 struct Carried {
     trunk: Trunk,
     serves: Use,
+    /// Gateways pass it on, so the other end of its socket is one of them.
+    is_passed: bool,
     /// The address of a caller that still has a place among the strangers.
     stranger: Option<SocketAddr>,
     key: Option<KeyHash>,
@@ -106,6 +111,12 @@ struct Carried {
     looks: SilenceLooks,
     /// It ends behind what it has, which is the answer to a guest.
     is_answered: bool,
+}
+
+impl Carried {
+    fn direct_socket(&self) -> Option<&OwnedFd> {
+        self.trunk.socket().filter(|_| !self.is_passed)
+    }
 }
 
 /// The trunks of a daemon.
@@ -117,6 +128,7 @@ pub(crate) struct Trunks {
     machine: MachineId,
     pair: KeyPair,
     own_addresses: Vec<IpAddr>,
+    ways: Ways,
     /// How long a link without a trunk is kept.
     lease: Duration,
     /// The time after which a connection without an answer has failed.
@@ -150,6 +162,7 @@ impl Trunks {
             machine,
             pair,
             own_addresses,
+            ways: Ways::default(),
             lease,
             silence,
             links: BTreeMap::new(),
@@ -182,8 +195,10 @@ impl Trunks {
         }
         self.remove_host(reactor, host);
         let first = if self.own == HostNumber::ARBITER { now + COURTESY } else { now };
-        let mut link = Link::new(entry, (&self.own_addresses, self.run), first, now);
-        link.is_wanted = self.own == HostNumber::ARBITER || host == HostNumber::ARBITER;
+        self.set_place(host, entry.place.clone());
+        let mut link = Link::new(entry, self.run, first, now);
+        // Connections pass a gateway under the secret of it and this host.
+        link.is_wanted = [self.own, host].contains(&HostNumber::ARBITER) || self.is_gateway(host);
         self.links.insert(host, link);
     }
 
@@ -196,16 +211,23 @@ impl Trunks {
     /// but a trunk that breaks.
     pub(crate) fn go_on(&mut self, kept: Vec<KeptLink<'_>>, now: Duration) {
         for kept in kept {
-            let mut link = Link::resumed(kept, &self.own_addresses, now + COURTESY, now);
+            let mut link = Link::resumed(kept, now + COURTESY, now);
             link.is_wanted = true;
+            self.set_place(link.entry.host, link.entry.place.clone());
             self.links.insert(link.entry.host, link);
         }
     }
 
-    /// A host has other addresses.
-    pub(crate) fn host_moved(&mut self, host: HostNumber, addresses: Vec<SocketAddr>) {
+    /// A host has other addresses, and another place with them.
+    pub(crate) fn host_moved(
+        &mut self,
+        host: HostNumber,
+        addresses: Vec<SocketAddr>,
+        place: HostPlace,
+    ) {
+        self.set_place(host, place);
         if let Some(link) = self.links.get_mut(&host) {
-            link.moved(&self.own_addresses, addresses);
+            link.moved(addresses);
         }
     }
 
@@ -217,6 +239,7 @@ impl Trunks {
     /// Ends everything with a host that belongs to the machine no more.
     pub(crate) fn remove_host(&mut self, reactor: &Reactor, host: HostNumber) {
         self.links.remove(&host);
+        self.ways.routes.remove(host);
         self.streams.remove(&host);
         self.dials.retain(|_, (to, _)| *to != host);
         let its = self
@@ -234,12 +257,6 @@ impl Trunks {
     pub(crate) fn is_known_address(&self, address: IpAddr) -> bool {
         let mut all = self.links.values().flat_map(|link| &link.entry.addresses);
         all.any(|known| known.ip().to_canonical() == address)
-    }
-
-    /// The addresses of a host, in the order in which they are dialled.
-    pub(crate) fn addresses(&self, host: HostNumber) -> Vec<SocketAddr> {
-        let entry = self.links.get(&host).map(|link| &link.entry.addresses);
-        entry.map(|all| crate::addresses::in_order(&self.own_addresses, all)).unwrap_or_default()
     }
 
     /// Notes that long packets do not pass between this host and another one, as this host has found. Further connections
@@ -266,9 +283,9 @@ impl Trunks {
         self.links.get(&host).map(|link| link.entry.incarnation)
     }
 
-    /// The socket of the trunk to a host, if it runs over one.
+    /// The socket of the trunk to a host, if its other end is that host: no remote shell and no gateway is in between.
     pub(crate) fn socket(&self, host: HostNumber) -> Option<&OwnedFd> {
-        self.trunks.get(&self.links.get(&host)?.trunk()?)?.trunk.socket()
+        self.trunks.get(&self.links.get(&host)?.trunk()?)?.direct_socket()
     }
 
     /// Opens a trunk to a host if there is none. Where it was given up a moment ago, it is given up again at once: a message
@@ -353,7 +370,7 @@ impl Trunks {
             None => return Err(TrunkError::Order),
         };
         let trunk = Trunk::over_streams(reactor, streams, session, (self.own, host), now)?;
-        let token = self.keep(trunk, Use::Link { host, by: host }, None, SHELL.to_owned());
+        let token = self.keep((trunk, false), Use::Link { host, by: host }, None, SHELL.to_owned());
         let mut events = Vec::new();
         let taken = self.trunks.get_mut(&token).map(|one| one.trunk.take_early(early, &mut events));
         self.digest(reactor, token, events, taken.unwrap_or(Ok(())), now);
@@ -370,7 +387,7 @@ impl Trunks {
         let peer = preamble.from;
         self.tune(&socket, false);
         let trunk = Trunk::over_socket(socket, token, session, (self.own, peer), now);
-        self.keep(trunk, serves, Some(address), address.to_string());
+        self.keep((trunk, preamble.is_passed), serves, Some(address), address.to_string());
     }
 
     fn session_for(&self, preamble: &Preamble) -> Result<(Session, Use), &'static str> {
@@ -559,16 +576,20 @@ impl Trunks {
         let links = self.links.values().filter(|link| link.is_wanted && link.trunk().is_none());
         let links = links.flat_map(|link| {
             let next = match link.attempt {
-                Attempt::Pause(until) => link.next_address().map(|_| until),
+                Attempt::Pause(until) => {
+                    (!self.ways(link.entry.host, until).is_empty()).then_some(until)
+                }
                 Attempt::Dial(_) | Attempt::Opening(_) => None,
             };
             next.into_iter().chain(link.hopeless_at(self.patience(link)))
         });
         // Streams that are not needed have no time: it would be over soon, and the loop would never sleep again.
+        let given_up = self.links.values().filter(|link| self.is_gateway(link.entry.host));
+        let retries = given_up.filter_map(Link::retry_at);
         let awaited = |host: &HostNumber| self.links.get(host).is_some_and(awaits_streams);
         let streams = self.streams.iter().filter(|(host, _)| awaited(host));
         let streams = streams.map(|(_, (_, _, at))| *at);
-        dials.chain(trunks).chain(links).chain(streams).min()
+        dials.chain(trunks).chain(links).chain(retries).chain(streams).min()
     }
 
     /// Whether something happened that nobody has taken yet.
@@ -589,10 +610,15 @@ impl Trunks {
     }
 
     fn tend(&mut self, reactor: &mut Reactor, host: HostNumber, now: Duration) {
-        let Some(link) = self.links.get(&host) else { return };
+        let is_gateway = self.is_gateway(host);
+        let Some(link) = self.links.get_mut(&host) else { return };
+        if is_gateway && link.retry_at().is_some_and(|at| now >= at) {
+            link.want(now);
+        }
         if !link.is_wanted || link.trunk().is_some() {
             return;
         }
+        let Some(link) = self.links.get(&host) else { return };
         let patience = self.patience(link);
         let Some(link) = self.links.get_mut(&host) else { return };
         let is_over = |(_, _, at): &(OwnedFd, OwnedFd, Duration)| now >= *at;
@@ -605,16 +631,42 @@ impl Trunks {
             return self.give_up(reactor, host, why, now);
         }
         let is_due = matches!(link.attempt, Attempt::Pause(until) if now >= until);
-        let Some(address) = link.next_address().filter(|_| is_due) else { return };
+        if is_due {
+            self.dial(reactor, host, now);
+        }
+    }
+
+    /// Begins an attempt to open a trunk.
+    fn dial(&mut self, reactor: &mut Reactor, host: HostNumber, now: Duration) {
+        let Some(at) = self.links.get(&host).map(|link| link.next_way) else { return };
+        let ways = self.ways(host, now);
         let token = reactor.token();
-        match Dial::begin(reactor, token, (address, link.is_narrow), now) {
+        let begun = self.begin_dial(reactor, token, (host, at), now);
+        let Some(link) = self.links.get_mut(&host) else { return };
+        match begun {
             Ok(dial) => {
                 link.attempt = Attempt::Dial(token);
                 self.dials.insert(token, (host, dial));
             }
-            Err(error) => {
+            Err(NoWay::Unknown(gateway)) => {
+                // The trunk to the gateway is opened first, which then ends this pause.
+                link.failed(
+                    format!("host {} is not connected yet", gateway.0),
+                    false,
+                    ways.len(),
+                    now,
+                );
+                self.want(gateway, now);
+            }
+            Err(NoWay::Over) => {
+                if !ways.is_empty() {
+                    link.next_way = 0;
+                }
+            }
+            Err(NoWay::Failed(error)) => {
                 let is_refusal = error.kind() == io::ErrorKind::ConnectionRefused;
-                link.failed(format!("{address}: {error}"), is_refusal, now);
+                let address = ways[at].address;
+                link.failed(format!("{address}: {error}"), is_refusal, ways.len(), now);
             }
         }
     }
@@ -641,9 +693,9 @@ impl Trunks {
                 }
                 link.attempt = Attempt::Opening(trunk.token());
                 let serves = Use::Link { host, by: self.own };
-                self.keep(trunk, serves, None, SHELL.to_owned());
+                self.keep((trunk, false), serves, None, SHELL.to_owned());
             }
-            Err(error) => link.failed(format!("{SHELL}: {error}"), false, now),
+            Err(error) => link.failed(format!("{SHELL}: {error}"), false, 1, now),
         }
     }
 
@@ -658,9 +710,13 @@ impl Trunks {
             }
         }
         let Some((host, dial)) = self.dials.remove(&token) else { return };
+        self.dial_succeeded_on(&dial);
+        let ways = self.ways(host, now).len();
         let Some(link) = self.links.get_mut(&host) else { return };
         let challenged = dial.challenged();
-        let preamble = Preamble::trunk(self.machine, self.own, host).encode();
+        let is_passed = challenged.is_passed;
+        let preamble = Preamble::trunk(self.machine, self.own, host);
+        let preamble = Preamble { is_passed, ..preamble }.encode();
         let key = KeyHash(link.entry.key);
         let session = challenged
             .answer(&preamble)
@@ -668,27 +724,31 @@ impl Trunks {
             .and_then(|()| Session::connect(&self.pair, key).map_err(|error| error.to_string()));
         let session = match session {
             Ok(session) => session,
-            Err(why) => return link.failed(format!("{}: {why}", challenged.address), false, now),
+            Err(why) => {
+                return link.failed(format!("{}: {why}", challenged.address), false, ways, now);
+            }
         };
         link.attempt = Attempt::Opening(token);
         let address = challenged.address.to_string();
         self.tune(&challenged.socket, false);
         let trunk = Trunk::over_socket(challenged.socket, token, session, (self.own, host), now);
-        self.keep(trunk, Use::Link { host, by: self.own }, None, address);
+        self.keep((trunk, is_passed), Use::Link { host, by: self.own }, None, address);
     }
 
     fn dial_failed(&mut self, token: u64, why: String, is_refusal: bool, now: Duration) {
         let Some((host, dial)) = self.dials.remove(&token) else { return };
+        self.dial_failed_on(&dial, now);
+        let (ways, why) = (self.ways(host, now).len(), self.failure(&dial, &why));
         if let Some(link) = self.links.get_mut(&host)
             && link.attempt == Attempt::Dial(token)
         {
-            link.failed(format!("{}: {why}", dial.address()), is_refusal, now);
+            link.failed(why, is_refusal, ways, now);
         }
     }
 
     fn keep(
         &mut self,
-        trunk: Trunk,
+        (trunk, is_passed): (Trunk, bool),
         serves: Use,
         stranger: Option<SocketAddr>,
         address: String,
@@ -699,7 +759,8 @@ impl Trunks {
         }
         let looks = SilenceLooks::default();
         let (key, is_answered) = (None, false);
-        let carried = Carried { trunk, serves, stranger, key, address, looks, is_answered };
+        let carried =
+            Carried { trunk, serves, is_passed, stranger, key, address, looks, is_answered };
         self.trunks.insert(token, carried);
         self.unwritten.insert(token);
         token

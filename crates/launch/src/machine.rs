@@ -79,6 +79,16 @@ impl MachineName {
 pub enum MachineQuestion {
     /// Which hosts and jobs are there?
     Status,
+    /// Place hosts in networks and sites by this description.
+    Describe {
+        /// The content of its file.
+        text: String,
+    },
+    /// Which routes lead from a host to the others?
+    Routes {
+        /// The host; `None` for that of the caller.
+        from: Option<String>,
+    },
     /// Admit the daemon that has introduced itself by this line, and is on one of these hosts.
     Admit {
         /// The names of the hosts.
@@ -138,6 +148,8 @@ pub enum MachineQuestion {
 pub enum MachineAnswer {
     /// The hosts and jobs.
     Status(Box<MachineStatus>),
+    /// The routes from a host to the others, the best to each first; or why there is no such host.
+    Routes(Result<Vec<RouteStatus>, String>),
     /// The daemon was admitted, or not.
     Admitted(Result<Admitted, AdmissionRefusal>),
     /// The hosts of the job, in the order of its ranks; or the reason why it cannot begin now.
@@ -193,6 +205,25 @@ pub struct HostStatus {
     pub why: String,
     /// Its load, about a second old; `None` if it has told none or takes no part.
     pub load: Option<HostLoad>,
+    /// Its site; empty if it has none.
+    pub site: String,
+    /// Whether it passes connections on between its networks.
+    pub is_gateway: bool,
+}
+
+/// A route between two hosts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RouteStatus {
+    /// The host that it begins at.
+    pub from: HostNumber,
+    /// The host that it leads to.
+    pub to: HostNumber,
+    /// The gateways, the nearest first; none if both hosts reach each other.
+    pub gateways: Vec<HostNumber>,
+    /// The time that 1 MiB takes on all its links, as the description says, in nanoseconds.
+    pub mib_ns: u64,
+    /// The step of it, from one host to the next, on which no connection was opened a moment ago.
+    pub broken: Option<(HostNumber, HostNumber)>,
 }
 
 /// A link between two hosts.

@@ -46,6 +46,8 @@ pub enum Purpose {
     Relay = 3,
     /// It connects two daemons that measure the link of their hosts. Bytes without a meaning follow.
     Measure = 4,
+    /// A gateway is to pass it on to the next host. The challenge of that host follows.
+    Pass = 5,
 }
 
 /// The content of a preamble.
@@ -61,7 +63,8 @@ pub struct Preamble {
     pub wanted: ProcessId,
     /// The process that the lane comes from. Zeros on a trunk.
     pub own: ProcessId,
-    /// The number of the lane, which grows with each lane of a pair. The number of the round if links are measured.
+    /// The number of the lane, which grows with each lane of a pair. The number of the round if links are measured, and of
+    /// the next host if a gateway is called.
     pub lane: u32,
     /// The key of the two hosts under which the code is made.
     pub key_generation: u32,
@@ -71,6 +74,8 @@ pub struct Preamble {
     pub from: HostNumber,
     /// Whether frames are sent in clear.
     pub is_plain: bool,
+    /// Whether gateways pass the connection on, so that the other end of its socket is not that of the connection.
+    pub is_passed: bool,
 }
 
 /// The reason why 128 bytes are no preamble.
@@ -97,6 +102,7 @@ pub enum PreambleError {
 const NOBODY: ProcessId =
     ProcessId { segment: SegmentId(0), slot: Slot(0), incarnation: Incarnation(0) };
 const PLAIN: u32 = 1;
+const PASSED: u32 = 2;
 
 impl Preamble {
     /// The preamble of a trunk between these hosts.
@@ -115,7 +121,20 @@ impl Preamble {
             to,
             from,
             is_plain: false,
+            is_passed: false,
         }
+    }
+
+    /// The preamble by which a host asks a gateway to pass its connection on to the next host.
+    #[must_use]
+    pub const fn pass(
+        machine: MachineId,
+        (from, gateway, next): (HostNumber, HostNumber, HostNumber),
+        key_generation: u32,
+    ) -> Self {
+        let lane = next.0 as u32;
+        let purpose = Purpose::Pass;
+        Self { purpose, lane, key_generation, ..Self::trunk(machine, from, gateway) }
     }
 
     /// Encodes everything but the code, which stays zero.
@@ -132,7 +151,8 @@ impl Preamble {
         bytes[52..56].copy_from_slice(&self.key_generation.to_le_bytes());
         bytes[56..58].copy_from_slice(&self.to.0.to_le_bytes());
         bytes[58..60].copy_from_slice(&self.from.0.to_le_bytes());
-        bytes[60..64].copy_from_slice(&(u32::from(self.is_plain) * PLAIN).to_le_bytes());
+        let flags = u32::from(self.is_plain) * PLAIN | u32::from(self.is_passed) * PASSED;
+        bytes[60..64].copy_from_slice(&flags.to_le_bytes());
         bytes[64..72].copy_from_slice(&self.job.0.to_le_bytes());
         bytes
     }
@@ -154,10 +174,11 @@ impl Preamble {
             2 => Purpose::Lane,
             3 => Purpose::Relay,
             4 => Purpose::Measure,
+            5 => Purpose::Pass,
             _ => return Err(PreambleError::Field),
         };
         let flags = word(bytes, 60);
-        if flags & !PLAIN != 0 || bytes[72..SIGNED_BYTES].iter().any(|&byte| byte != 0) {
+        if flags & !(PLAIN | PASSED) != 0 || bytes[72..SIGNED_BYTES].iter().any(|&byte| byte != 0) {
             return Err(PreambleError::Field);
         }
         Ok(Self {
@@ -170,6 +191,7 @@ impl Preamble {
             to: HostNumber(short(bytes, 56)),
             from: HostNumber(short(bytes, 58)),
             is_plain: flags & PLAIN != 0,
+            is_passed: flags & PASSED != 0,
             job: JobId(long(bytes, 64)),
         })
     }
@@ -239,13 +261,16 @@ mod tests {
             to: HostNumber(1),
             from: HostNumber(2),
             is_plain: true,
+            is_passed: false,
         }
     }
 
     #[test]
     fn a_preamble_survives_its_encoding() {
         let trunk = Preamble::trunk(MachineId(9), HostNumber::NONE, HostNumber::ARBITER);
-        for preamble in [lane(), Preamble { is_plain: false, ..lane() }, trunk] {
+        let pass = Preamble::pass(MachineId(9), (HostNumber(1), HostNumber(2), HostNumber(3)), 4);
+        let passed = Preamble { is_plain: false, is_passed: true, ..lane() };
+        for preamble in [lane(), passed, trunk, pass] {
             let mut bytes = preamble.encode();
             assert_eq!(code(&bytes), [0; CODE_BYTES]);
             set_code(&mut bytes, &[7; CODE_BYTES]);
@@ -263,7 +288,7 @@ mod tests {
         };
         assert_eq!(changed(0, b'G'), Err(PreambleError::Stranger));
         assert_eq!(changed(4, 9), Err(PreambleError::Version { found: 9 }));
-        assert_eq!(changed(6, 5), Err(PreambleError::Field));
+        assert_eq!(changed(6, 6), Err(PreambleError::Field));
         assert_eq!(changed(61, 1), Err(PreambleError::Field));
         assert_eq!(changed(95, 1), Err(PreambleError::Field));
     }

@@ -1,5 +1,7 @@
-//! A connection that this daemon opens to the port of another one: it connects and waits for the challenge.
+//! A connection that this daemon opens to the port of another one: it connects and waits for the challenge. On a way over
+//! gateways it asks each of them to pass it on to the next host, whose challenge follows.
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -8,6 +10,7 @@ use std::time::Duration;
 use landeck_transports::lanes::silence::keep_segments_short;
 use landeck_trust::lane::preamble_code;
 use landeck_trust::{LaneEnd, lane_keys};
+use landeck_wire::HostNumber;
 use landeck_wire::handover::{Cipher, LaneKeys};
 use landeck_wire::preamble::{CHALLENGE_BYTES, PREAMBLE_BYTES, Preamble, set_code};
 use rustix::event::epoll::EventFlags;
@@ -19,8 +22,18 @@ use rustix::net::{
 
 use crate::reactor::Reactor;
 
-/// The time for the connection and the challenge. Lost first packets are sent again after one second and after three.
+/// The time for the connection and the challenge, and for each further one. Lost first packets are sent again after one
+/// second and after three.
 pub(crate) const DIAL_TIME: Duration = Duration::from_millis(3_500);
+
+/// The request to a gateway, and the secret of it and this host.
+#[derive(Debug)]
+pub(crate) struct Pass {
+    /// The request.
+    pub(crate) preamble: Preamble,
+    /// The secret.
+    pub(crate) secret: [u8; 32],
+}
 
 /// A connection that is being opened.
 #[derive(Debug)]
@@ -31,6 +44,10 @@ pub(crate) struct Dial {
     challenge: [u8; CHALLENGE_BYTES],
     filled: usize,
     deadline: Duration,
+    /// The hosts that it leads over: this one, the gateways, and the one that is called.
+    hosts: Vec<HostNumber>,
+    /// The requests to the gateways that were not asked yet.
+    passes: VecDeque<Pass>,
 }
 
 /// A connection whose challenge has come. The preamble is to be sent next.
@@ -42,10 +59,13 @@ pub(crate) struct Challenged {
     pub(crate) address: SocketAddr,
     /// The random bytes of the other side.
     pub(crate) challenge: [u8; CHALLENGE_BYTES],
+    /// Whether gateways pass it on.
+    pub(crate) is_passed: bool,
 }
 
 impl Dial {
-    /// Begins to connect, with short packets alone where long ones do not pass.
+    /// Begins to connect, with short packets alone where long ones do not pass. `hosts` are this one, the gateways on the way
+    /// and the one that is called, and there is a request for each gateway.
     ///
     /// # Errors
     /// The kernel's error.
@@ -53,6 +73,7 @@ impl Dial {
         reactor: &Reactor,
         token: u64,
         (address, is_narrow): (SocketAddr, bool),
+        (hosts, passes): (Vec<HostNumber>, VecDeque<Pass>),
         now: Duration,
     ) -> io::Result<Self> {
         let family = match address {
@@ -71,7 +92,8 @@ impl Dial {
         }
         reactor.watch(&socket, token, EventFlags::OUT)?;
         let (challenge, deadline) = ([0; CHALLENGE_BYTES], now + DIAL_TIME);
-        Ok(Self { socket, address, is_connected: false, challenge, filled: 0, deadline })
+        let is_connected = false;
+        Ok(Self { socket, address, is_connected, challenge, filled: 0, deadline, hosts, passes })
     }
 
     /// When the connection counts as failed.
@@ -79,7 +101,18 @@ impl Dial {
         self.deadline
     }
 
-    /// The other end.
+    /// The hosts that it leads over: this one, the gateways, and the one that is called.
+    pub(crate) fn hosts(&self) -> &[HostNumber] {
+        &self.hosts
+    }
+
+    /// The step on which it is: from one of its hosts to the next.
+    pub(crate) fn step(&self) -> (HostNumber, HostNumber) {
+        let at = self.hosts.len() - 2 - self.passes.len();
+        (self.hosts[at], self.hosts[at + 1])
+    }
+
+    /// The other end of its socket.
     pub(crate) const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -97,18 +130,29 @@ impl Dial {
             self.is_connected = true;
             reactor.rewatch(&self.socket, token, EventFlags::IN)?;
         }
-        match recv(&self.socket, &mut self.challenge[self.filled..], RecvFlags::DONTWAIT) {
-            Ok((0, _)) => return Err(io::ErrorKind::ConnectionReset.into()),
-            Ok((count, _)) => self.filled += count,
-            Err(Errno::AGAIN | Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+        while self.filled < CHALLENGE_BYTES {
+            match recv(&self.socket, &mut self.challenge[self.filled..], RecvFlags::DONTWAIT) {
+                Ok((0, _)) => return Err(io::ErrorKind::ConnectionReset.into()),
+                Ok((count, _)) => self.filled += count,
+                Err(Errno::AGAIN) => return Ok(false),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            if self.filled == CHALLENGE_BYTES
+                && let Some(Pass { preamble, secret }) = self.passes.pop_front()
+            {
+                send_proven(&self.socket, &preamble, &self.challenge, &secret)?;
+                (self.filled, self.deadline) = (0, self.deadline + DIAL_TIME);
+            }
         }
-        Ok(self.filled == CHALLENGE_BYTES)
+        Ok(true)
     }
 
     /// The connection whose challenge has come.
     pub(crate) fn challenged(self) -> Challenged {
-        Challenged { socket: self.socket, address: self.address, challenge: self.challenge }
+        let is_passed = self.hosts.len() > 2;
+        let Self { socket, address, challenge, .. } = self;
+        Challenged { socket, address, challenge, is_passed }
     }
 }
 
@@ -123,10 +167,7 @@ impl Challenged {
         secret: &[u8; 32],
         cipher: Cipher,
     ) -> io::Result<LaneKeys> {
-        let mut bytes = preamble.encode();
-        let code = preamble_code(secret, &self.challenge, &bytes);
-        set_code(&mut bytes, &code);
-        self.answer(&bytes)?;
+        send_proven(&self.socket, preamble, &self.challenge, secret)?;
         Ok(lane_keys(secret, &self.challenge, preamble, cipher, LaneEnd::Dialler))
     }
 
@@ -135,10 +176,27 @@ impl Challenged {
     /// # Errors
     /// The kernel's error.
     pub(crate) fn answer(&self, preamble: &[u8; PREAMBLE_BYTES]) -> io::Result<()> {
-        // The buffer of a new socket has room for it.
-        match send(&self.socket, preamble, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)? {
-            PREAMBLE_BYTES => Ok(()),
-            _ => Err(io::ErrorKind::WriteZero.into()),
-        }
+        send_preamble(&self.socket, preamble)
+    }
+}
+
+/// Sends a preamble with its code under a secret.
+fn send_proven(
+    socket: &OwnedFd,
+    preamble: &Preamble,
+    challenge: &[u8; CHALLENGE_BYTES],
+    secret: &[u8; 32],
+) -> io::Result<()> {
+    let mut bytes = preamble.encode();
+    let code = preamble_code(secret, challenge, &bytes);
+    set_code(&mut bytes, &code);
+    send_preamble(socket, &bytes)
+}
+
+fn send_preamble(socket: &OwnedFd, preamble: &[u8; PREAMBLE_BYTES]) -> io::Result<()> {
+    // The buffer of a new socket has room for it.
+    match send(socket, preamble, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)? {
+        PREAMBLE_BYTES => Ok(()),
+        _ => Err(io::ErrorKind::WriteZero.into()),
     }
 }

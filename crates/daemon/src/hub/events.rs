@@ -114,7 +114,8 @@ impl Hub {
         }
         if let Some((_, secret)) = self.trunks.newest_secret(host) {
             let secret = *secret;
-            let port = self.trunks.addresses(host).first().map(SocketAddr::port);
+            let port = self.members.host(host).and_then(|entry| entry.addresses.first());
+            let port = port.map(SocketAddr::port);
             let socket = self.trunks.socket(host);
             if let Err(error) = self.heartbeats.begin(host, &secret, socket, port, now) {
                 self.say(format!("landeckd: no heartbeats to host {}: {error}", host.0));
@@ -122,7 +123,7 @@ impl Hub {
         }
         let events = self.members.renewed(host);
         self.follow(events);
-        self.lanes.add_host(host, self.trunks.addresses(host).len());
+        self.count_ways(host);
         self.with_lanes(|lanes, tools| lanes.host_up(tools, host));
         self.inbox.push_back(Incoming::Up(host));
     }
@@ -233,12 +234,12 @@ impl Hub {
         use landeck_protocols::hosts::{FarState, FarSubject, FollowerOutput};
         match output {
             FollowerOutput::Joined(entry) => self.joined(&entry),
-            FollowerOutput::Moved { host, addresses, .. } => {
-                if host == self.own() {
-                    return;
+            FollowerOutput::Moved { host, addresses, place } => {
+                self.trunks.host_moved(host, addresses, place);
+                if let Some(entry) = self.members.host(host).cloned() {
+                    self.note_gateway(&entry);
                 }
-                self.trunks.host_moved(host, addresses);
-                self.lanes.add_host(host, self.trunks.addresses(host).len());
+                self.count_ways(host);
             }
             FollowerOutput::Far(change) => {
                 self.parts.write(&change);
@@ -263,11 +264,39 @@ impl Hub {
 
     fn joined(&mut self, entry: &HostEntry) {
         let now = self.now();
-        if entry.host != self.own() {
-            self.trunks.add_host(&self.reactor, entry.clone(), now);
-            self.lanes.add_host(entry.host, entry.addresses.len());
+        match entry.host == self.own() {
+            true => self.trunks.set_place(entry.host, entry.place.clone()),
+            false => self.trunks.add_host(&self.reactor, entry.clone(), now),
         }
+        self.note_gateway(entry);
+        self.count_ways(entry.host);
         self.parts.note_host(entry);
+    }
+
+    /// Keeps a gateway for the next run of this daemon, whose way to the arbiter may lead over it.
+    fn note_gateway(&mut self, entry: &HostEntry) {
+        let gateways = &mut self.station.gateways;
+        let before = gateways.iter().position(|known| known.host == entry.host);
+        let is_known = before.is_some_and(|at| gateways[at] == *entry);
+        let is_one = entry.place.is_gateway && entry.host != self.station.own.host;
+        if is_known || (before.is_none() && !is_one) {
+            return;
+        }
+        gateways.retain(|known| known.host != entry.host);
+        if is_one {
+            gateways.push(entry.clone());
+        }
+        self.keep_place();
+    }
+
+    /// Tells the lanes how many ways lead to a host. A gateway adds some to other hosts.
+    fn count_ways(&mut self, host: HostNumber) {
+        let now = self.now();
+        let is_gateway = self.trunks.is_gateway(host);
+        let hosts = self.members.hosts().map(|entry| entry.host);
+        for host in hosts.filter(|other| is_gateway || *other == host) {
+            self.lanes.add_host(host, self.trunks.ways(host, now).len());
+        }
     }
 
     /// Takes a heartbeat.
@@ -417,6 +446,7 @@ impl Hub {
                 Ok(()) => self.listener.recognised(token),
                 Err(why) => self.listener.refused(token, why, address),
             },
+            Purpose::Pass => self.pass(caller),
             Purpose::Relay => {
                 let outcome = self.with_lanes(|lanes, tools| lanes.relay_called(tools, caller));
                 self.judge_caller(token, address, outcome.as_ref().err().copied());
@@ -424,6 +454,16 @@ impl Hub {
                     self.relay.serve(caller);
                 }
             }
+        }
+    }
+
+    /// Takes a caller that is to be passed on to the next host.
+    fn pass(&mut self, caller: Caller) {
+        let (token, address) = (caller.token, caller.address);
+        let is_proven = self.lanes.secret_of(&self.trunks, &caller).map(drop);
+        match self.with_gateway(|gateway, tools| gateway.called(tools, caller, is_proven)) {
+            Ok(()) => self.listener.recognised(token),
+            Err(why) => self.listener.refused(token, why, address),
         }
     }
 

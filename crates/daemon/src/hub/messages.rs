@@ -70,7 +70,10 @@ impl Hub {
             DaemonMessage::Machine(message) => self.for_jobs(Incoming::Machine(from, message)),
             DaemonMessage::Resend { .. } if is_arbiter => self.members.renewed(from),
             DaemonMessage::Ask(content) if is_arbiter => match incarnation {
-                Some(incarnation) => self.members.asked(from, incarnation, content),
+                Some(incarnation) => {
+                    let content = self.placed(content);
+                    self.members.asked(from, incarnation, content)
+                }
                 None => Vec::new(),
             },
             DaemonMessage::PairBroken { job, far, cause } if is_arbiter => {
@@ -110,6 +113,10 @@ impl Hub {
             | DaemonMessage::LogWanted { .. }
             | DaemonMessage::Log { .. } => {
                 self.for_observers(from, message);
+                Vec::new()
+            }
+            DaemonMessage::StepBroken { from, to } if is_arbiter => {
+                self.trunks.note_broken((from, to), self.clock.now());
                 Vec::new()
             }
             DaemonMessage::Dial(message) => {
@@ -258,7 +265,7 @@ impl Hub {
         match standing {
             HostStanding::Gone => {
                 let (key, cores) = (key.0, facts.cores);
-                let place = HostPlace::default();
+                let place = self.place_of(&name, &addresses);
                 let entry = HostEntry { host, incarnation, name, key, addresses, cores, place };
                 self.admit_entry(entry);
                 Ok(self.admitted(host, facts))
@@ -283,12 +290,20 @@ impl Hub {
     /// The answer to a host that was admitted.
     fn admitted(&mut self, host: HostNumber, facts: &HostFacts) -> DaemonMessage {
         self.facts_of.insert(host, facts.clone());
-        DaemonMessage::Admitted {
-            machine: self.station.machine,
-            host,
-            arbiter: self.station.own.clone(),
-            options: self.station.options,
+        match self.enrolment(host) {
+            Some(enrolment) => DaemonMessage::Admitted(Box::new(enrolment)),
+            None => DaemonMessage::Refused { why: "it is no member of the machine".to_owned() },
         }
+    }
+
+    /// Everything that a host learns when it is admitted.
+    pub(crate) fn enrolment(&self, host: HostNumber) -> Option<Enrolment> {
+        let arbiter = self.station.own.clone();
+        let own = self.members.host(host)?.clone();
+        let Station { machine, options, .. } = self.station;
+        let is_gateway = |entry: &&HostEntry| entry.place.is_gateway && entry.host != host;
+        let gateways = self.members.hosts().filter(is_gateway).cloned().collect();
+        Some(Enrolment { machine, options, own, arbiter, gateways })
     }
 
     /// Admits a host to the machine, and makes the word that says so. Only the arbiter does. A host that is gone leaves its
@@ -302,7 +317,7 @@ impl Hub {
         cores: u16,
     ) -> HostNumber {
         let host = self.members.number_for(&name);
-        let place = HostPlace::default();
+        let place = self.place_of(&name, &addresses);
         self.admit_entry(HostEntry {
             host,
             incarnation,

@@ -28,6 +28,8 @@ pub(crate) struct Record<'a> {
     tokens: Cow<'a, JoinTokens>,
     /// The return tickets of the hosts.
     tickets: Cow<'a, ReturnTickets>,
+    /// The description of the machine.
+    description: Cow<'a, str>,
     /// The facts of the hosts.
     facts: Cow<'a, BTreeMap<HostNumber, HostFacts>>,
     /// The links that were measured.
@@ -64,6 +66,7 @@ impl Hub {
             links: self.trunks.kept(),
             tokens: Cow::Borrowed(&self.tokens),
             tickets: Cow::Borrowed(&self.tickets),
+            description: Cow::Borrowed(self.described.text()),
             facts: Cow::Borrowed(&self.facts_of),
             findings: Cow::Borrowed(&self.links.known),
             founder,
@@ -85,6 +88,8 @@ impl Hub {
         let mut hub = Self::with_members(port, station, members)?;
         let now = hub.now();
         hub.names = record.names.into_owned();
+        // It was read before.
+        hub.described = Described::read(record.description.into_owned()).unwrap_or_default();
         hub.watch.go_on(record.detectors.into_owned(), run, now);
         hub.trunks.go_on(record.links, now);
         hub.trunks.admit_guests(hub.listener.is_open());

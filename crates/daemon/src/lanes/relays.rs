@@ -19,6 +19,7 @@ use super::{CallRefusal, LaneTools, Lanes};
 use crate::calls::dial::Dial;
 use crate::calls::listener::Caller;
 use crate::relay::RelayCaller;
+use crate::trunks::NoWay;
 
 /// The byte with which the other daemon confirms that its relay has taken a connection.
 const CONFIRMED: [u8; 1] = [1];
@@ -31,7 +32,8 @@ const RUN_SHIFT: u32 = 24;
 pub(super) struct RelayDials {
     dials: HashMap<u64, (Dial, Wish)>,
     offered: HashMap<u64, OfferedRelay>,
-    awaited: Vec<Wish>,
+    /// The wishes that wait for the secret of this host and another one.
+    awaited: Vec<(HostNumber, Wish)>,
     /// The number of the last one. A relay serves a process over no connection with a lower number than before.
     last: u32,
 }
@@ -54,8 +56,8 @@ pub(super) struct Wish {
     /// A process of the other host, which names its segment.
     there: ProcessId,
     host: HostNumber,
-    /// The place of the next address in the host's entry.
-    address: usize,
+    /// The way that is tried next.
+    way: usize,
 }
 
 impl RelayDials {
@@ -79,14 +81,15 @@ impl RelayDials {
     pub(super) fn forget(&mut self, segment: SegmentId) {
         self.dials.retain(|_, (_, wish)| wish.own.segment != segment);
         self.offered.retain(|_, one| one.wish.own.segment != segment);
-        self.awaited.retain(|wish| wish.own.segment != segment);
+        self.awaited.retain(|(_, wish)| wish.own.segment != segment);
     }
 
     /// Whether a connection of a process to a host's relay is being opened.
     fn is_under_way(&self, own: ProcessId, host: HostNumber) -> bool {
         let dials = self.dials.values().map(|(_, wish)| wish);
         let offered = self.offered.values().map(|one| &one.wish);
-        let mut wishes = dials.chain(offered).chain(&self.awaited);
+        let awaited = self.awaited.iter().map(|(_, wish)| wish);
+        let mut wishes = dials.chain(offered).chain(awaited);
         wishes.any(|it| (it.own, it.host) == (own, host))
     }
 }
@@ -106,7 +109,7 @@ impl Lanes {
         let far = (0..part.far.len() as u32).find(is_there).ok_or(())?;
         let there = part.far[far as usize];
         if !self.relays.is_under_way(own, host) {
-            self.dial_relay(tools, Wish { resident, own, there, host, address: 0 });
+            self.dial_relay(tools, Wish { resident, own, there, host, way: 0 });
         }
         Ok(())
     }
@@ -119,26 +122,31 @@ impl Lanes {
         }
     }
 
-    /// Dials the next address of a relay's host. A host that no lane has reached a moment ago has no relay either: it is the
+    /// Dials a relay's host on the next way. A host that no lane has reached a moment ago has no relay either: it is the
     /// same port.
     fn dial_relay(&mut self, tools: &mut LaneTools, mut wish: Wish) {
         let unreached = self.unreached.get(&wish.host);
         if unreached.is_some_and(|at| tools.now < *at + self.timeout / 2) {
             return self.refuse_relay(tools, wish);
         }
-        if tools.trunks.newest_secret(wish.host).is_none() {
-            tools.trunks.want(wish.host, tools.now);
-            return self.relays.awaited.push(wish);
-        }
         loop {
-            let address = tools.trunks.addresses(wish.host).get(wish.address).copied();
-            let Some(address) = address else { return self.refuse_relay(tools, wish) };
-            wish.address += 1;
             let token = tools.reactor.token();
-            let to = (address, tools.trunks.is_narrow(wish.host));
-            if let Ok(dial) = Dial::begin(tools.reactor, token, to, tools.now) {
-                self.relays.dials.insert(token, (dial, wish));
-                return;
+            let begun = match tools.trunks.newest_secret(wish.host) {
+                Some(_) => {
+                    let way = (wish.host, wish.way);
+                    tools.trunks.begin_dial(tools.reactor, token, way, tools.now)
+                }
+                None => Err(NoWay::Unknown(wish.host)),
+            };
+            if let Err(NoWay::Unknown(missing)) = begun {
+                tools.trunks.want(missing, tools.now);
+                return self.relays.awaited.push((missing, wish));
+            }
+            wish.way += 1;
+            match begun {
+                Ok(dial) => return drop(self.relays.dials.insert(token, (dial, wish))),
+                Err(NoWay::Over) => return self.refuse_relay(tools, wish),
+                Err(_) => {}
             }
         }
     }
@@ -177,6 +185,7 @@ impl Lanes {
             Ok(false) => {}
             Ok(true) => {
                 let Some((dial, wish)) = self.relays.dials.remove(&token) else { return };
+                tools.trunks.dial_succeeded_on(&dial);
                 match self.answer_relay(tools, token, dial, wish) {
                     Some(offered) => {
                         self.relays.offered.insert(token, offered);
@@ -189,7 +198,10 @@ impl Lanes {
     }
 
     fn relay_failed(&mut self, tools: &mut LaneTools, token: u64) {
-        let dialled = self.relays.dials.remove(&token).map(|(_, wish)| wish);
+        let dialled = self.relays.dials.remove(&token).map(|(dial, wish)| {
+            tools.trunks.dial_failed_on(&dial, tools.now);
+            wish
+        });
         let offered = || self.relays.offered.remove(&token).map(|one| one.wish);
         if let Some(wish) = dialled.or_else(offered) {
             self.dial_relay(tools, wish);
@@ -219,6 +231,7 @@ impl Lanes {
             to: wish.host,
             from: self.own,
             is_plain: self.is_plain,
+            is_passed: false,
         };
         let cipher = self.cipher(tools.trunks, wish.host);
         let keys = challenged.prove(&preamble, secret, cipher).ok()?;
@@ -233,15 +246,19 @@ impl Lanes {
         }
     }
 
-    /// No trunk to a host could be opened, or the host is lost.
-    pub(super) fn relay_host_down(&mut self, tools: &LaneTools, host: HostNumber) {
+    /// No trunk to a host could be opened, or the host is lost. Other ways may need no such one.
+    pub(super) fn relay_host_down(&mut self, tools: &mut LaneTools, host: HostNumber) {
         for wish in self.awaited_relays(host) {
-            self.refuse_relay(tools, wish);
+            match wish.host == host {
+                true => self.refuse_relay(tools, wish),
+                false => self.dial_relay(tools, Wish { way: wish.way + 1, ..wish }),
+            }
         }
     }
 
     fn awaited_relays(&mut self, host: HostNumber) -> Vec<Wish> {
-        self.relays.awaited.extract_if(.., |wish| wish.host == host).collect()
+        let awaited = self.relays.awaited.extract_if(.., |(missing, _)| *missing == host);
+        awaited.map(|(_, wish)| wish).collect()
     }
 
     /// Gives up connections that take too long.

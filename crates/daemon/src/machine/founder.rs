@@ -7,13 +7,14 @@ use landeck_host::report::duration;
 use landeck_hostfile::host_list::is_this_host;
 use landeck_launch::machine::{
     BookedHost, HostState, HostStatus, JobHost, JobStatus, MachineAnswer, MachineName,
-    MachineQuestion, MachineStatus,
+    MachineQuestion, MachineStatus, RouteStatus,
 };
 use landeck_launch::spec::JobSpec;
+use landeck_machine::routes::Route;
 use landeck_protocols::hosts::{
     BookedShare, Booking, BookingWish, HostLoad, HostTiming, NothingFree,
 };
-use landeck_wire::word::{Word, WordContent};
+use landeck_wire::word::{HostPlace, Word, WordContent};
 use landeck_wire::{ControlMessage, HostNumber, JobId};
 use serde::{Deserialize, Serialize};
 use tracing::info;
@@ -95,6 +96,11 @@ impl Founder {
     ) -> MachineAnswer {
         match question {
             MachineQuestion::Status => MachineAnswer::Status(Box::new(self.status(context))),
+            MachineQuestion::Describe { text } => MachineAnswer::Done(context.describe(text)),
+            MachineQuestion::Routes { from: wanted } => {
+                let from = wanted.map_or(Ok(from), |name| self.host_named(context, &name));
+                MachineAnswer::Routes(from.map(|from| self.routes(context, from)))
+            }
             MachineQuestion::Admit { names, line } => {
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
                 let outcome = admission::admit(context, &names, &line);
@@ -504,6 +510,8 @@ impl Founder {
             processes: self.processes_on(*number),
             why: note.why_until(context.now(), gone_after),
             load: self.book.host_load(*number),
+            site: place_of(context, *number).site,
+            is_gateway: place_of(context, *number).is_gateway,
         };
         MachineStatus {
             name: self.name.clone(),
@@ -512,6 +520,18 @@ impl Founder {
             links: context.links(),
             jobs: self.job_statuses(context),
         }
+    }
+
+    /// The routes from a host to the others that take part.
+    fn routes(&self, context: &Context<'_>, from: HostNumber) -> Vec<RouteStatus> {
+        let others = self.hosts.iter().filter(|(host, note)| **host != from && note.state.is_up());
+        let each = others.flat_map(|(&to, _)| {
+            context.routes(from, to).into_iter().map(move |route| {
+                let Route { gateways, mib_ns, broken } = route;
+                RouteStatus { from, to, gateways, mib_ns, broken }
+            })
+        });
+        each.collect()
     }
 
     fn processes_on(&self, host: HostNumber) -> u32 {
@@ -582,6 +602,10 @@ fn millis_since(context: &Context<'_>, began: Duration) -> u64 {
 
 fn name_of(context: &Context<'_>, host: HostNumber) -> String {
     context.host(host).map_or_else(|| host.0.to_string(), |entry| entry.name.clone())
+}
+
+fn place_of(context: &Context<'_>, host: HostNumber) -> HostPlace {
+    context.host(host).map(|entry| entry.place.clone()).unwrap_or_default()
 }
 
 #[cfg(test)]

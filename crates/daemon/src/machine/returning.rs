@@ -144,23 +144,18 @@ impl<'a> Returning<'a> {
             facts: HostFacts::here(),
         };
         let mut all_refuse = true;
-        for &address in &ticket.addresses {
-            let founder = KeyHash(ticket.founder);
-            let answer = join::ask(&port.pair, founder, address, &request, STEP_TIME);
-            all_refuse &= answer.as_ref().is_err_and(is_not_there);
+        for &way in &ticket.ways {
+            let founder = (KeyHash(ticket.founder), way);
+            let answer = join::ask(&port.pair, founder, &request, STEP_TIME);
+            // A gateway that is gone says nothing about the founder.
+            all_refuse &= !way.is_gateway && answer.as_ref().is_err_and(is_not_there);
             match answer {
-                Ok(DaemonMessage::Admitted { machine, host, mut arbiter, options }) => {
-                    join::prefer(&mut arbiter.addresses, address);
-                    let own = port.entry(host, incarnation, ticket.name.clone());
+                Ok(DaemonMessage::Admitted(mut enrolment)) => {
+                    if !way.is_gateway {
+                        join::prefer(&mut enrolment.arbiter.addresses, way.address);
+                    }
                     info!("the founder has admitted this host again");
-                    return Ok(Attempt::Admitted(Box::new(Station {
-                        machine,
-                        options,
-                        own,
-                        arbiter,
-                        run: 0,
-                        leased_from: None,
-                    })));
+                    return Ok(Attempt::Admitted(Box::new(Station::first(*enrolment))));
                 }
                 Ok(DaemonMessage::StillThere) => {
                     self.why = "its founder ends what it knows of this host before".to_owned();

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddr;
 
 use landeck_host::{say, service};
 use landeck_launch::machine::{MachineAnswer, MachineName, MachineQuestion};
@@ -243,7 +242,14 @@ impl Standing {
             self.visitors.answer_all(job, &PartAnswer::Unknown);
             self.helper.end(job);
         }
-        if let WordContent::HostMoved { host: HostNumber::ARBITER, .. } = word.content {
+        let is_on_the_way = match &word.content {
+            WordContent::HostMoved { host, place, .. } => {
+                *host == HostNumber::ARBITER || place.is_gateway
+            }
+            WordContent::HostJoined(entry) => entry.place.is_gateway,
+            _ => false,
+        };
+        if is_on_the_way {
             self.keep_ticket(context);
         }
     }
@@ -275,18 +281,12 @@ impl Standing {
         let Some(secret) = self.secret else { return };
         let (own, founder) = (context.own_entry(), context.arbiter_entry());
         let Place { machine, ports, networks } = &self.place;
-        // It was reached at the first of the others, whatever it thinks of its addresses.
-        let mut addresses =
-            context.host(founder.host).map_or(Vec::new(), |now| now.addresses.clone());
-        let others = founder.addresses.iter().filter(|other| !addresses.contains(other));
-        let others: Vec<SocketAddr> = others.copied().collect();
-        addresses.extend(others);
         let ticket = ReturnTicket {
             release: RELEASE.to_owned(),
             host: own.host,
             name: own.name.clone(),
             founder: founder.key,
-            addresses,
+            ways: context.ways_to_founder(),
             secret,
             ports: *ports,
             networks: networks.clone(),

@@ -5,7 +5,6 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
@@ -17,6 +16,7 @@ use landeck_wire::{ControlMessage, HostNumber};
 use serde::{Deserialize, Serialize};
 
 use crate::facts::RELEASE;
+use crate::join::FounderWay;
 
 /// The mode of the file.
 const SECRET: u32 = 0o600;
@@ -32,8 +32,8 @@ pub(crate) struct ReturnTicket {
     pub(crate) name: String,
     /// The hash of the founder's key.
     pub(crate) founder: [u8; 32],
-    /// The addresses of the founder's daemon.
-    pub(crate) addresses: Vec<SocketAddr>,
+    /// The addresses that lead to the founder's daemon, best first.
+    pub(crate) ways: Vec<FounderWay>,
     /// The secret that the founder knows the host by.
     pub(crate) secret: [u8; 16],
     /// The ports that the daemon may use.
@@ -130,7 +130,7 @@ mod tests {
             host: HostNumber(3),
             name: "n3".to_owned(),
             founder: [7; 32],
-            addresses: vec!["10.0.0.1:7000".parse().unwrap()],
+            ways: vec![FounderWay { address: "10.0.0.1:7000".parse().unwrap(), is_gateway: false }],
             secret: [9; 16],
             ports: None,
             networks: vec!["10.0.0.0/8".parse().unwrap()],

@@ -4,6 +4,7 @@ use landeck_testing::Watchdog;
 use landeck_trust::KeyPair;
 
 use super::*;
+use crate::join::FounderWay;
 
 fn limited() -> Watchdog {
     Watchdog::start(Duration::from_secs(170))
@@ -271,15 +272,16 @@ fn a_token_admits_one_host() {
             announced.address.port(),
             addresses,
         );
-        crate::join::ask(&pair, token.founder, address, &request, crate::join::STEP_TIME)
+        let founder = (token.founder, FounderWay { address, is_gateway: false });
+        crate::join::ask(&pair, founder, &request, crate::join::STEP_TIME)
             .map(|answer| (pair.hash(), answer))
     };
     let (key, answer) = ask("by hand").unwrap();
-    let crate::daemon_message::DaemonMessage::Admitted { machine, host, arbiter, .. } = answer
-    else {
+    let crate::daemon_message::DaemonMessage::Admitted(place) = answer else {
         panic!("{answer:?}");
     };
-    assert_eq!((machine, host.0, arbiter.key), (MACHINE, 1, zero.entry.key));
+    let found = (place.machine, place.own.host.0, place.arbiter.key);
+    assert_eq!(found, (MACHINE, 1, zero.entry.key));
     let word = zero.wait_word(
         |content| matches!(content, WordContent::HostJoined(entry) if entry.name == "by hand"),
     );
@@ -308,13 +310,14 @@ fn a_host_comes_back_by_its_ticket_in_its_place_once_it_is_over() {
             facts: crate::facts::HostFacts::here(),
         };
         let pair = KeyPair::generate().unwrap();
-        crate::join::ask(&pair, founder, address, &request, crate::join::STEP_TIME)
+        let founder = (founder, FounderWay { address, is_gateway: false });
+        crate::join::ask(&pair, founder, &request, crate::join::STEP_TIME)
     };
     let until_admitted = |incarnation: u64| {
         let give_up = Instant::now() + PATIENCE;
         loop {
             match ask(ticket, incarnation).unwrap() {
-                crate::daemon_message::DaemonMessage::Admitted { host, .. } => return host,
+                crate::daemon_message::DaemonMessage::Admitted(place) => return place.own.host,
                 answer => assert_eq!(answer, crate::daemon_message::DaemonMessage::StillThere),
             }
             assert!(Instant::now() < give_up);

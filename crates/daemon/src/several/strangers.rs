@@ -39,6 +39,7 @@ fn lane() -> Preamble {
         to: HostNumber(0),
         from: HostNumber(1),
         is_plain: false,
+        is_passed: false,
     }
 }
 

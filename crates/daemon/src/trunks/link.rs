@@ -15,7 +15,6 @@ use landeck_wire::handover::Cipher;
 use landeck_wire::word::HostEntry;
 use serde::{Deserialize, Serialize};
 
-use crate::addresses::in_order;
 use crate::trunks::envelope::{Envelope, EnvelopeClass};
 use crate::trunks::trunk::{Receipt, Trunk};
 
@@ -30,6 +29,8 @@ const SECRETS: usize = 4;
 /// The pause before the first new attempt, and the longest one.
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// A link that was given up, and that others depend on, is tried again after so long.
+const RETRY_TIME: Duration = Duration::from_secs(5);
 /// Of two trunks that both sides opened at about the same time, one must go.
 const RACE: Duration = Duration::from_secs(5);
 /// The rounds in which every address refuses a connection, after which its daemon counts as ended.
@@ -84,8 +85,8 @@ pub(crate) struct Link {
     pub(crate) attempt: Attempt,
     /// Why the last attempts failed, one text for each address.
     pub(crate) failures: Vec<String>,
-    addresses: Vec<SocketAddr>,
-    next_address: usize,
+    /// The way to try next, counted from 0.
+    pub(crate) next_way: usize,
     pause: Duration,
     /// Whether all attempts of this round were refused by the host's kernel.
     is_refused: bool,
@@ -122,19 +123,17 @@ impl Link {
     /// A link without a trunk, of this run of this side's daemon.
     pub(crate) fn new(
         entry: HostEntry,
-        (own, own_run): (&[IpAddr], u32),
+        own_run: u32,
         first_attempt: Duration,
         now: Duration,
     ) -> Self {
-        let addresses = in_order(own, &entry.addresses);
         Self {
             entry,
             is_wanted: false,
             is_narrow: false,
             attempt: Attempt::Pause(first_attempt),
             failures: Vec::new(),
-            addresses,
-            next_address: 0,
+            next_way: 0,
             pause: PAUSE_MIN,
             is_refused: true,
             refused_rounds: 0,
@@ -170,7 +169,7 @@ impl Link {
     pub(crate) fn want(&mut self, now: Duration) {
         self.is_wanted = true;
         self.down_since = now;
-        (self.next_address, self.is_refused, self.refused_rounds) = (0, true, 0);
+        (self.next_way, self.is_refused, self.refused_rounds) = (0, true, 0);
         if matches!(self.attempt, Attempt::Pause(_)) {
             self.attempt = Attempt::Pause(now);
         }
@@ -186,9 +185,21 @@ impl Link {
         self.given_up_at.is_some_and(|at| now < at + within)
     }
 
-    /// Whether a whole round over all addresses has failed since there was a trunk, or there is no address.
+    /// Whether a whole round over all ways has failed since there was a trunk, or there is no address.
     pub(crate) fn is_unreached(&self) -> bool {
-        self.has_failed || self.addresses.is_empty()
+        self.has_failed || self.entry.addresses.is_empty()
+    }
+
+    /// When it is to be wanted again, if it was given up and others depend on it.
+    pub(crate) fn retry_at(&self) -> Option<Duration> {
+        self.given_up_at.filter(|_| !self.is_wanted).map(|at| at + RETRY_TIME)
+    }
+
+    /// Tries the first way at once, if there is no trunk and no attempt: a gateway on the way is connected now.
+    pub(crate) fn hurry(&mut self, now: Duration) {
+        if matches!(self.attempt, Attempt::Pause(_)) && self.carrier.is_none() {
+            (self.attempt, self.next_way, self.pause) = (Attempt::Pause(now), 0, PAUSE_MIN);
+        }
     }
 
     /// Adds an address that a trunk has come from, if it is a new one: the host may have been given another one.
@@ -196,39 +207,30 @@ impl Link {
         let known = &mut self.entry.addresses;
         let Some(port) = known.first().map(SocketAddr::port) else { return };
         if known.iter().all(|known| known.ip().to_canonical() != address) {
-            let new = SocketAddr::new(address, port);
-            known.push(new);
-            self.addresses.push(new);
+            known.push(SocketAddr::new(address, port));
         }
     }
 
     /// The host has these addresses, and no others.
-    pub(crate) fn moved(&mut self, own: &[IpAddr], addresses: Vec<SocketAddr>) {
-        self.addresses = in_order(own, &addresses);
-        self.next_address = 0;
+    pub(crate) fn moved(&mut self, addresses: Vec<SocketAddr>) {
+        self.next_way = 0;
         self.entry.addresses = addresses;
     }
 
-    /// The address to try next. `None` if there is none at all.
-    pub(crate) fn next_address(&self) -> Option<SocketAddr> {
-        self.addresses.get(self.next_address).copied()
-    }
-
-    /// Notes that the attempt at the present address has failed. The next one follows at once, or after a pause if this
-    /// was the last address.
-    pub(crate) fn failed(&mut self, why: String, is_refusal: bool, now: Duration) {
+    /// Notes that the attempt on the present way, one of so many, has failed. The next one follows at once, or after a pause
+    /// if this was the last way.
+    pub(crate) fn failed(&mut self, why: String, is_refusal: bool, ways: usize, now: Duration) {
         self.failures.push(why);
-        let keep = self.addresses.len().max(1);
-        let over = self.failures.len().saturating_sub(keep);
+        let over = self.failures.len().saturating_sub(ways.max(1));
         self.failures.drain(..over);
         self.is_refused &= is_refusal;
-        self.next_address += 1;
-        if self.next_address < self.addresses.len() {
+        self.next_way += 1;
+        if self.next_way < ways {
             self.attempt = Attempt::Pause(now);
             return;
         }
         self.refused_rounds = if self.is_refused { self.refused_rounds + 1 } else { 0 };
-        (self.next_address, self.is_refused, self.has_failed) = (0, true, true);
+        (self.next_way, self.is_refused, self.has_failed) = (0, true, true);
         self.attempt = Attempt::Pause(now + self.pause);
         self.pause = (self.pause * 2).min(PAUSE_MAX);
     }
@@ -348,7 +350,7 @@ impl Link {
         self.failures.clear();
         (self.shell_ended, self.given_up_at) = (None, None);
         self.is_refused = true;
-        (self.next_address, self.refused_rounds, self.pause) = (0, 0, PAUSE_MIN);
+        (self.next_way, self.refused_rounds, self.pause) = (0, 0, PAUSE_MIN);
         self.has_failed = false;
         true
     }
@@ -486,7 +488,7 @@ mod tests {
             cores: 1,
             place: HostPlace::default(),
         };
-        Link::new(entry, (&[], 0), Duration::ZERO, Duration::ZERO)
+        Link::new(entry, 0, Duration::ZERO, Duration::ZERO)
     }
 
     fn at(ms: u64) -> Duration {
@@ -497,15 +499,14 @@ mod tests {
         Receipt { control: 0, bulk: 0, generation: 1, has_aes: false, run: 0, of_run: 0 };
 
     #[test]
-    fn addresses_are_tried_in_turn_with_growing_pauses() {
+    fn ways_are_tried_in_turn_with_growing_pauses() {
         let mut link = link(&["10.0.0.1:1", "10.0.0.2:1"]);
         let mut pauses = Vec::new();
         for round in 1..=7 {
-            assert_eq!(link.next_address(), Some("10.0.0.1:1".parse().unwrap()));
-            link.failed("a".into(), true, at(0));
-            assert_eq!(link.attempt, Attempt::Pause(at(0)));
-            assert_eq!(link.next_address(), Some("10.0.0.2:1".parse().unwrap()));
-            link.failed("b".into(), round != 2, at(0));
+            assert_eq!(link.next_way, 0);
+            link.failed("a".into(), true, 2, at(0));
+            assert_eq!((link.attempt, link.next_way), (Attempt::Pause(at(0)), 1));
+            link.failed("b".into(), round != 2, 2, at(0));
             let Attempt::Pause(until) = link.attempt else { panic!() };
             pauses.push(until.as_millis());
         }
@@ -534,7 +535,7 @@ mod tests {
         assert!(!link.dropped(8, at(5)) && link.dropped(7, at(5)));
         for refusals in 1..=3 {
             assert!(!link.is_hopeless(at(10_000), at(6)), "{refusals}");
-            link.failed("refused".into(), true, at(6));
+            link.failed("refused".into(), true, 1, at(6));
         }
         assert!(link.is_hopeless(at(10_000), at(6)));
         assert!(link.carry((9, HostNumber(0)), ZERO, [2; 32], at(7)));

@@ -80,7 +80,7 @@ impl Trunks {
         let Some(one) = self.trunks.get(&token) else { return Ok(()) };
         let Use::Link { host, by } = one.serves else { return Err(TrunkError::Order) };
         let secret = one.trunk.export(SECRET_LABEL)?;
-        let address = one.trunk.socket().and_then(peer_address);
+        let address = one.direct_socket().and_then(peer_address);
         if let Some(socket) = one.trunk.socket() {
             self.tune(socket, true);
         }
@@ -113,6 +113,7 @@ impl Trunks {
         if !is_right {
             return Err(TrunkError::Order);
         }
+        self.is_reached(host, now);
         self.events.push_back(TrunksEvent::Up(host));
         Ok(())
     }
@@ -258,6 +259,7 @@ impl Trunks {
         if gone.trunk.is_narrow(error) {
             self.narrow(host);
         }
+        let is_gateway = self.is_gateway(host);
         let Some(link) = self.links.get_mut(&host) else { return };
         let why = format!("{}: {error}", gone.address);
         if link.dropped(token, now) {
@@ -269,11 +271,15 @@ impl Trunks {
             // The side that did not dial leaves the renewal to the other one for a moment.
             let by_other = by != self.own && host != HostNumber::ARBITER;
             link.attempt = Attempt::Pause(if by_other { now + super::COURTESY } else { now });
-            if self.own != HostNumber::ARBITER && host != HostNumber::ARBITER {
+            let is_kept = [self.own, host].contains(&HostNumber::ARBITER) || is_gateway;
+            if !is_kept {
                 link.is_wanted = false;
             }
         } else if link.attempt == Attempt::Opening(token) {
-            link.failed(why, false, now);
+            let ways = self.ways(host, now).len();
+            if let Some(link) = self.links.get_mut(&host) {
+                link.failed(why, false, ways, now);
+            }
         }
     }
 

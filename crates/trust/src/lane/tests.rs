@@ -24,6 +24,7 @@ fn preamble() -> Preamble {
         to: HostNumber(1),
         from: HostNumber(2),
         is_plain: false,
+        is_passed: false,
     }
 }
 

@@ -1,7 +1,6 @@
 //! The part of a link that outlives a founder's daemon: the next run of that goes on with both streams where they were.
 
 use std::borrow::Cow;
-use std::net::IpAddr;
 use std::time::Duration;
 
 use landeck_channel::pair::Pair;
@@ -45,15 +44,10 @@ impl Link {
     }
 
     /// The link that the run of this daemon before has had. It has no trunk.
-    pub(crate) fn resumed(
-        kept: KeptLink<'_>,
-        own: &[IpAddr],
-        first_attempt: Duration,
-        now: Duration,
-    ) -> Self {
+    pub(crate) fn resumed(kept: KeptLink<'_>, first_attempt: Duration, now: Duration) -> Self {
         let KeptLink { entry, is_narrow, was_up, run, generation, control, bulk } = kept;
         let (control, bulk) = (control.into_pair(), bulk.into_pair());
-        let new = Self::new(entry.into_owned(), (own, 0), first_attempt, now);
+        let new = Self::new(entry.into_owned(), 0, first_attempt, now);
         Self { is_narrow, was_up, run, generation, control, bulk, ..new }
     }
 }

@@ -1,0 +1,223 @@
+//! The ways to another host: its own addresses, or those of a gateway that passes connections on.
+//!
+//! [`landeck_machine::routes`] decides over which gateways. A way that has failed a moment ago is left out while there is
+//! another one, so that lanes and trunks take the next gateway at once.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use landeck_machine::routes::{Route, Routes};
+use landeck_wire::HostNumber;
+use landeck_wire::preamble::Preamble;
+use landeck_wire::word::HostPlace;
+
+use super::Trunks;
+use crate::addresses::in_order;
+use crate::calls::dial::{Dial, Pass};
+use crate::reactor::Reactor;
+
+/// An address that did not answer is left out for so long.
+const LEFT_OUT_TIME: Duration = Duration::from_secs(10);
+
+/// A way to open a connection to a host.
+#[derive(Clone, Debug)]
+pub(crate) struct Way {
+    /// The address to connect to: that of the host, or of the first gateway.
+    pub(crate) address: SocketAddr,
+    /// This host, the gateways, and the host that is called.
+    pub(crate) hosts: Vec<HostNumber>,
+    /// It has failed a moment ago, or a step of it has.
+    is_broken: bool,
+}
+
+/// The reason why no connection is begun on a way.
+#[derive(Debug)]
+pub(crate) enum NoWay {
+    /// There is no further way.
+    Over,
+    /// This gateway and this host have no secret yet.
+    Unknown(HostNumber),
+    /// The kernel refuses the connection, or the way has failed a moment ago.
+    Failed(io::Error),
+}
+
+/// The knowledge of this host about its ways.
+#[derive(Debug, Default)]
+pub(super) struct Ways {
+    /// The places of all hosts, and the steps that were found broken.
+    pub(super) routes: Routes,
+    /// The addresses that did not answer, and when.
+    silent: BTreeMap<SocketAddr, Duration>,
+    /// The steps that were found broken since the last look.
+    found_broken: BTreeSet<(HostNumber, HostNumber)>,
+}
+
+impl Ways {
+    fn has_gateways(&self) -> bool {
+        self.routes.gateways().next().is_some()
+    }
+}
+
+impl Trunks {
+    /// Says where a host is: this one, or another one.
+    pub(crate) fn set_place(&mut self, host: HostNumber, place: HostPlace) {
+        self.ways.routes.set(host, place);
+    }
+
+    /// Whether a host passes connections on.
+    pub(crate) fn is_gateway(&self, host: HostNumber) -> bool {
+        self.ways.routes.place(host).is_some_and(|place| place.is_gateway)
+    }
+
+    /// Whether this host passes connections on.
+    pub(crate) fn is_own_gateway(&self) -> bool {
+        self.is_gateway(self.own)
+    }
+
+    /// A host is connected: it is reached, and if it is a gateway, hosts behind it can be.
+    pub(super) fn is_reached(&mut self, host: HostNumber, now: Duration) {
+        self.ways.routes.renew(host);
+        if self.is_gateway(host) {
+            self.links.values_mut().for_each(|link| link.hurry(now));
+        }
+    }
+
+    /// The ways to a host, the best first.
+    pub(crate) fn ways(&self, host: HostNumber, now: Duration) -> Vec<Way> {
+        let mut ways = Vec::new();
+        if !self.ways.has_gateways() {
+            let hosts = vec![self.own, host];
+            let way = |address| Way { address, hosts: hosts.clone(), is_broken: false };
+            return self.addresses(host).into_iter().map(way).collect();
+        }
+        for route in self.ways.routes.between(self.own, host, now) {
+            let hosts = [&[self.own][..], &route.gateways, &[host]].concat();
+            for address in self.addresses(hosts[1]) {
+                let silent = self.ways.silent.get(&address);
+                let is_silent = silent.is_some_and(|at| now < *at + LEFT_OUT_TIME);
+                let is_broken = route.broken.is_some() || is_silent;
+                ways.push(Way { address, hosts: hosts.clone(), is_broken });
+            }
+        }
+        ways
+    }
+
+    /// The addresses of a host, in the order in which they are dialled: of those in networks that both hosts are in, if that
+    /// is known.
+    pub(crate) fn addresses(&self, host: HostNumber) -> Vec<SocketAddr> {
+        let Some(all) = self.links.get(&host).map(|link| &link.entry.addresses) else {
+            return Vec::new();
+        };
+        let ordered = in_order(&self.own_addresses, all);
+        let Some(reached) = self.ways.routes.addresses(self.own, host) else { return ordered };
+        let of = |address: &IpAddr| ordered.iter().find(|known| known.ip() == *address).copied();
+        reached.iter().filter_map(of).collect()
+    }
+
+    /// Begins to open a connection to a host on one of its ways, counted from 0.
+    ///
+    /// # Errors
+    /// [`NoWay`].
+    pub(crate) fn begin_dial(
+        &self,
+        reactor: &Reactor,
+        token: u64,
+        (host, at): (HostNumber, usize),
+        now: Duration,
+    ) -> Result<Dial, NoWay> {
+        let ways = self.ways(host, now);
+        let way = ways.get(at).ok_or(NoWay::Over)?;
+        if way.is_broken && ways.iter().any(|other| !other.is_broken) {
+            let text = "it was not reached on this way a moment ago";
+            return Err(NoWay::Failed(io::Error::new(io::ErrorKind::HostUnreachable, text)));
+        }
+        let passes = self.passes(&way.hosts)?;
+        let is_narrow = way.hosts[1..].iter().any(|host| self.is_narrow(*host));
+        let to = (way.address, is_narrow);
+        Dial::begin(reactor, token, to, (way.hosts.clone(), passes), now).map_err(NoWay::Failed)
+    }
+
+    /// Begins to open a connection to a host that this one reaches without a gateway, at one of its addresses, counted from 0.
+    ///
+    /// # Errors
+    /// [`NoWay`].
+    pub(crate) fn begin_direct(
+        &self,
+        reactor: &Reactor,
+        token: u64,
+        (host, at): (HostNumber, usize),
+        now: Duration,
+    ) -> Result<Dial, NoWay> {
+        let address = *self.addresses(host).get(at).ok_or(NoWay::Over)?;
+        let to = (address, self.is_narrow(host));
+        let hosts = (vec![self.own, host], VecDeque::new());
+        Dial::begin(reactor, token, to, hosts, now).map_err(NoWay::Failed)
+    }
+
+    /// The requests to the gateways between the first and the last of these hosts.
+    fn passes(&self, hosts: &[HostNumber]) -> Result<VecDeque<Pass>, NoWay> {
+        let steps = hosts.windows(2).skip(1);
+        let pass = |step: &[HostNumber]| {
+            let secret = self.newest_secret(step[0]).ok_or(NoWay::Unknown(step[0]));
+            secret.map(|(generation, secret)| {
+                let hosts = (self.own, step[0], step[1]);
+                let preamble = Preamble::pass(self.machine, hosts, generation);
+                Pass { preamble, secret: *secret }
+            })
+        };
+        steps.map(pass).collect()
+    }
+
+    /// Notes that a connection was not opened.
+    pub(crate) fn dial_failed_on(&mut self, dial: &Dial, now: Duration) {
+        if !self.ways.has_gateways() {
+            return;
+        }
+        let (from, to) = dial.step();
+        self.ways.found_broken.insert((from, to));
+        match from == self.own {
+            true => drop(self.ways.silent.insert(dial.address(), now)),
+            false => self.ways.routes.found_broken(from, to, now),
+        }
+    }
+
+    /// Takes the steps that this host has found broken since the last call.
+    pub(crate) fn take_broken(&mut self) -> BTreeSet<(HostNumber, HostNumber)> {
+        std::mem::take(&mut self.ways.found_broken)
+    }
+
+    /// A host has found a step broken.
+    pub(crate) fn note_broken(&mut self, (from, to): (HostNumber, HostNumber), now: Duration) {
+        self.ways.routes.found_broken(from, to, now);
+    }
+
+    /// The routes between two hosts, as this host knows them, the best first.
+    pub(crate) fn routes(&self, from: HostNumber, to: HostNumber, now: Duration) -> Vec<Route> {
+        self.ways.routes.between(from, to, now)
+    }
+
+    /// Notes that a connection was opened.
+    pub(crate) fn dial_succeeded_on(&mut self, dial: &Dial) {
+        self.ways.silent.remove(&dial.address());
+        self.ways.routes.found_well(dial.hosts());
+    }
+
+    /// The failure of a connection in words.
+    pub(super) fn failure(&self, dial: &Dial, why: &str) -> String {
+        let name = |host: &HostNumber| match self.links.get(host) {
+            Some(link) => link.entry.name.clone(),
+            None => "this host".to_owned(),
+        };
+        match dial.hosts() {
+            [_, _] => format!("{}: {why}", dial.address()),
+            hosts => {
+                let gateways: Vec<String> = hosts[1..hosts.len() - 1].iter().map(name).collect();
+                let (from, to) = dial.step();
+                let step = format!("from {} to {}", name(&from), name(&to));
+                format!("through {}, {step}: {why}", gateways.join(", "))
+            }
+        }
+    }
+}
