@@ -26,6 +26,7 @@ pub(crate) fn admit(
     let announcement: Announcement = line.parse().map_err(|error| AdmissionRefusal {
         place: None,
         why: format!("host {}: {error}", names.join(", ")),
+        is_early: false,
     })?;
     let place = match names {
         [_] => Some(0),
@@ -34,14 +35,20 @@ pub(crate) fn admit(
     let Some(place) = place else {
         let name = &announcement.name;
         let why = format!("host {name}: a daemon was started there, and it is no host of this job");
-        return Err(AdmissionRefusal { place: None, why });
+        return Err(AdmissionRefusal { place: None, why, is_early: false });
     };
     let name = names[place];
-    let refuse = |why| AdmissionRefusal { place: Some(place), why };
+    let refuse = |why| AdmissionRefusal { place: Some(place), why, is_early: false };
     let facts = &announcement.facts;
     context.facts().admits(name, facts).map_err(|error| refuse(error.to_string()))?;
     if let Some(host) = known_host(context, &announcement) {
         return Ok(Admitted { place, host, answer: None });
+    }
+    if !context.has_way_to(name, &announcement.addresses) {
+        let why = format!(
+            "host {name}: no network and no gateway joins it to this host, as the machine's description says"
+        );
+        return Err(AdmissionRefusal { is_early: true, ..refuse(why) });
     }
     context.open_port().map_err(|error| refuse(format!("host {name}: {error}")))?;
     let number = random::number().map_err(|error| refuse(format!("host {name}: {error}")))?;

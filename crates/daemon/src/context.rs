@@ -429,6 +429,11 @@ impl<'a> Context<'a> {
         self.hub.describe(text)
     }
 
+    /// Whether a way leads from this host to one of this name with these addresses, over gateways that are there.
+    pub(crate) fn has_way_to(&self, name: &str, addresses: &[IpAddr]) -> bool {
+        self.hub.has_way_to(name, addresses)
+    }
+
     /// Everything that a host learns when it is admitted.
     pub(crate) fn enrolment(&self, host: HostNumber) -> Option<Enrolment> {
         self.hub.enrolment(host)

@@ -16,6 +16,8 @@ use crate::remote_start::{RemoteStart, STARTS_AT_ONCE, StartProgress, StartTool,
 
 /// How long a host that has introduced itself may take until its trunk is open.
 const CONNECT_TIME: Duration = Duration::from_secs(20);
+/// How long a host may wait for those over which a way leads to it.
+const EARLY_TIME: Duration = Duration::from_secs(60);
 /// When the user learns that the ports of a host that has introduced itself are not reached.
 const PORTS_TOLD_AFTER: Duration = Duration::from_millis(4_500);
 /// How long other hosts have to fail as well, so that one message names them all.
@@ -88,6 +90,8 @@ pub struct AdmissionRefusal {
     pub place: Option<usize>,
     /// The reason, with the name of the host.
     pub why: String,
+    /// No way leads to the host yet. One may, once other hosts are there.
+    pub is_early: bool,
 }
 
 /// The hosts of a list on their way into a machine.
@@ -99,6 +103,8 @@ pub struct Gathering {
     /// The hosts of the list, in its order.
     places: Vec<HostPlace>,
     shells: Vec<Shell>,
+    /// The remote shells whose daemons have introduced themselves early, with their lines.
+    early: Vec<(usize, String)>,
     /// Whether the hosts of the list have been looked at.
     has_begun: bool,
     refusals: Vec<String>,
@@ -167,6 +173,7 @@ impl Gathering {
             tokens,
             places: names.into_iter().map(place).collect(),
             shells: Vec::new(),
+            early: Vec::new(),
             has_begun: false,
             refusals: Vec::new(),
             refuse_at: None,
@@ -229,6 +236,9 @@ impl Gathering {
             self.find_own_host(machine);
         }
         self.begin_starts(machine);
+        for (shell, line) in std::mem::take(&mut self.early) {
+            self.take_introduction(machine, shell, &line);
+        }
         self.look_at_clock(machine);
         let is_settled =
             |place: &HostPlace| matches!(place.state, PlaceState::Up(_) | PlaceState::Failed);
@@ -404,7 +414,12 @@ impl Gathering {
             Ok(Admitted { place, host, answer }) => {
                 (Some(place), self.admitted(machine, its[place], host, answer))
             }
-            Err(AdmissionRefusal { place, why }) => (place, Err(why)),
+            Err(AdmissionRefusal { place: Some(place), is_early: true, .. })
+                if Instant::now() < self.places[its[place]].since + EARLY_TIME =>
+            {
+                return self.early.push((shell, line.to_owned()));
+            }
+            Err(AdmissionRefusal { place, why, .. }) => (place, Err(why)),
         };
         if let Err(why) = outcome {
             let places = place.map_or(its.clone(), |place| vec![its[place]]);

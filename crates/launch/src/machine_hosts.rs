@@ -143,7 +143,10 @@ impl Admission for CommandAdmission<'_> {
     fn admit(&mut self, names: &[&str], line: &str) -> Result<Admitted, AdmissionRefusal> {
         let names = names.iter().map(|&name| name.to_owned()).collect();
         let question = MachineQuestion::Admit { names, line: line.to_owned() };
-        let refuse = |error: MachineError| AdmissionRefusal { place: None, why: error.to_string() };
+        let refuse = |error: MachineError| {
+            let why = error.to_string();
+            AdmissionRefusal { place: None, why, is_early: false }
+        };
         match self.call.ask(question).map_err(refuse)? {
             MachineAnswer::Admitted(outcome) => outcome,
             _ => Err(refuse(self.call.confused())),

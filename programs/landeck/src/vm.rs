@@ -36,10 +36,10 @@ pub(crate) struct VmArguments {
 enum VmAction {
     /// Start a machine on this host and others. It ends with this host, or by `landeck vm stop`.
     Start {
-        /// The other hosts, by their names; ada@a logs in as ada
+        /// The other hosts, by their names; ada@a logs in as ada. Or a file that describes them, such as lab.toml
         #[arg(value_name = "HOST")]
         hosts: Vec<String>,
-        /// The name of the machine [default: that of this host]
+        /// The name of the machine [default: that of the file, or of this host]
         #[arg(long, value_name = "NAME")]
         name: Option<String>,
         /// Start nothing unless all hosts join

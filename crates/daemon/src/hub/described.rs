@@ -56,6 +56,11 @@ impl Hub {
         self.described.description.place(name, &addresses)
     }
 
+    /// Whether a way leads from this host to one of this name with these addresses, over gateways that are there.
+    pub(crate) fn has_way_to(&self, name: &str, addresses: &[IpAddr]) -> bool {
+        self.trunks.has_way_to(self.described.description.place(name, addresses), self.now())
+    }
+
     /// Fills the place of a host into a word about it; on the arbiter.
     pub(super) fn placed(&mut self, content: WordContent) -> WordContent {
         match content {

@@ -116,6 +116,13 @@ impl Trunks {
         reached.iter().filter_map(of).collect()
     }
 
+    /// Whether a way leads to a host at this place.
+    pub(crate) fn has_way_to(&self, place: HostPlace, now: Duration) -> bool {
+        let mut routes = self.ways.routes.clone();
+        routes.set(HostNumber::NONE, place);
+        !routes.between(self.own, HostNumber::NONE, now).is_empty()
+    }
+
     /// Begins to open a connection to a host on one of its ways, counted from 0.
     ///
     /// # Errors
