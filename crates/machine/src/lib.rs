@@ -3,5 +3,8 @@
 //!
 //! [`description`] reads the file in which a user says that. [`routes`] finds the ways between hosts. Pure.
 
+#![forbid(unsafe_code)]
+
 pub mod description;
+pub mod quantity;
 pub mod routes;
