@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use crate::platform::quantity;
+use landeck_machine::quantity::Span;
+
 use crate::time::Time;
 
 /// The faults of a run.
@@ -44,7 +45,10 @@ impl FromStr for Death {
     fn from_str(text: &str) -> Result<Self, DeathError> {
         let read = || {
             let (member, at) = text.split_once('@')?;
-            Some(Self { member: member.trim().parse().ok()?, at: quantity::time(at)? })
+            Some(Self {
+                member: member.trim().parse().ok()?,
+                at: Time::from_ps(Span::read(at)?.ps),
+            })
         };
         read().ok_or_else(|| DeathError(text.into()))
     }

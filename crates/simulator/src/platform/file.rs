@@ -1,11 +1,12 @@
 //! Parsing of platform files.
 
 use landeck_collectives::{Calibration, CostParameters, Link, Links};
+use landeck_machine::quantity::{Rate, Size, Span};
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 
-use super::quantity::{Count, Rate, Size, Span};
+use super::count::Count;
 use super::{Host, Level, Platform, SharedProcessors, SimulatedNetwork};
 
 /// Errors of a platform file.
@@ -221,8 +222,8 @@ impl Text<'_> {
             Some(number) => self.count("processors", number)?,
             None => usual.processors as u32,
         };
-        let time = |given: Option<Span>, usual: u64| given.map_or(usual, |span| span.0);
-        let rate = |given: Option<Rate>, usual: u64| given.map_or(usual, |rate| rate.0);
+        let time = |given: Option<Span>, usual: u64| given.map_or(usual, |span| span.ps);
+        let rate = |given: Option<Rate>, usual: u64| given.map_or(usual, |rate| rate.kib_ps);
         let figures = CostParameters {
             processors: processors.into(),
             line_ps: time(table.line, usual.line_ps),
@@ -264,20 +265,20 @@ impl Text<'_> {
         let shared = match &table.shared_processors {
             Some(number) => Some(SharedProcessors {
                 processors: self.count("processors", number)?,
-                turn_ps: table.turn.map_or(CostParameters::default().switch_ps, |turn| turn.0),
+                turn_ps: table.turn.map_or(CostParameters::default().switch_ps, |turn| turn.ps),
             }),
             None => None,
         };
         Ok(SimulatedNetwork {
             hosts,
-            overhead_ps: table.overhead.0,
-            latency_ps: table.latency.0,
-            gap_ps: table.gap.0,
-            kib_ps: table.rate.0,
-            copy_kib_ps: table.copy.map_or(0, |rate| rate.0),
-            part_copy_kib_ps: table.part_copy.map(|rate| rate.0),
-            eager_bytes: table.eager.map(|size| size.0),
-            part_bytes: table.part.map(|size| size.0.max(1)),
+            overhead_ps: table.overhead.ps,
+            latency_ps: table.latency.ps,
+            gap_ps: table.gap.ps,
+            kib_ps: table.rate.kib_ps,
+            copy_kib_ps: table.copy.map_or(0, |rate| rate.kib_ps),
+            part_copy_kib_ps: table.part_copy.map(|rate| rate.kib_ps),
+            eager_bytes: table.eager.map(|size| size.bytes),
+            part_bytes: table.part.map(|size| size.bytes.max(1)),
             shared,
             levels,
             links,
@@ -301,8 +302,8 @@ impl Text<'_> {
                 );
                 return Err(self.wrong(table.span().start, what));
             }
-            let gap_ps = network.gap.0;
-            let link = Link { latency_ps: latency.0, gap_ps, kib_ps: rate.0 };
+            let gap_ps = network.gap.ps;
+            let link = Link { latency_ps: latency.ps, gap_ps, kib_ps: rate.kib_ps };
             links.set(*one as usize, *other as usize, link);
         }
         Ok(links)
@@ -324,8 +325,8 @@ impl Text<'_> {
                 return Err(self.wrong(table.span().start, what.into()));
             }
         };
-        let kib_ps = level.rate.unwrap_or(rate).0;
-        Ok(Level { ports, uplinks, delay_ps: level.delay.0, kib_ps })
+        let kib_ps = level.rate.unwrap_or(rate).kib_ps;
+        Ok(Level { ports, uplinks, delay_ps: level.delay.ps, kib_ps })
     }
 }
 

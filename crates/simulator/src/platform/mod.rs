@@ -38,9 +38,9 @@
 //! Each `[[link]]` names two `hosts`, numbered from 0, between which `latency` and `rate` are others. So
 //! `landeck tune --hosts` writes what it has measured.
 
+mod count;
 mod file;
 pub mod library;
-pub(crate) mod quantity;
 
 pub use file::PlatformError;
 
