@@ -434,6 +434,12 @@ impl<'a> Context<'a> {
         self.hub.has_way_to(name, addresses)
     }
 
+    /// The connections that this host passes on.
+    #[cfg(test)]
+    pub(crate) fn passed_on(&self) -> usize {
+        self.hub.gateway.count()
+    }
+
     /// Everything that a host learns when it is admitted.
     pub(crate) fn enrolment(&self, host: HostNumber) -> Option<Enrolment> {
         self.hub.enrolment(host)

@@ -98,13 +98,18 @@ impl Gateway {
         if !tools.trunks.is_own_gateway() {
             return Err("this host is no gateway");
         }
-        if self.passing.len() + self.splices.count() >= self.most {
+        if self.count() >= self.most {
             return Err("this gateway passes on as many connections as it can");
         }
         let _ = tools.reactor.unwatch(&caller.socket);
         let (socket, address) = (caller.socket, caller.address);
         self.dial(tools, (socket, address), (next, 0), is_stranger);
         Ok(())
+    }
+
+    /// The connections that are passed on, or being opened for that.
+    pub(crate) fn count(&self) -> usize {
+        self.passing.len() + self.splices.count()
     }
 
     fn strangers(&self) -> usize {

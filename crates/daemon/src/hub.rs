@@ -170,7 +170,7 @@ pub(crate) struct Hub {
     pub(crate) parts: Parts,
     pub(crate) relay: Relay,
     /// The connections that this host passes on.
-    gateway: Gateway,
+    pub(crate) gateway: Gateway,
     /// The names of the jobs; for the arbiter.
     pub(crate) names: NameTable,
     pub(crate) pictures: Pictures,

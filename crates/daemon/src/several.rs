@@ -17,7 +17,7 @@ use landeck_wire::{ControlMessage, HostIncarnation, HostNumber, JobId, MachineId
 use rustix::event::epoll::EventFlags;
 use rustix::event::{EventfdFlags, eventfd};
 
-use crate::bootstrap::{DaemonOptions, Place};
+use crate::bootstrap::{DaemonOptions, Enrolment, Place};
 use crate::context::{Context, JobHandler};
 use crate::hub::record::Record;
 use crate::hub::{Hub, Port, Station};
@@ -27,6 +27,7 @@ use crate::machine_message::MachineMessage;
 use crate::reactor::JOB_TOKENS;
 
 mod founders;
+mod gateways;
 mod lanes;
 mod links;
 mod machines;
@@ -292,6 +293,16 @@ impl Announced {
             cores: 1,
             place: HostPlace::default(),
         }
+    }
+
+    /// Takes the place that the arbiter has given.
+    fn enrol(self, enrolment: Enrolment) -> Daemon {
+        let station = Station::first(enrolment);
+        let (own, arbiter) = (station.own.clone(), station.arbiter.clone());
+        let options = station.options;
+        let (parts, founding, on_word) = (Vec::new(), None, None);
+        self.place.send(Beginning { station, parts, founding, on_word }).unwrap();
+        (self.daemon)(own, arbiter, options)
     }
 
     fn take_place(self, own: HostEntry, arbiter: HostEntry) -> Daemon {

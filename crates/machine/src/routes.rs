@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use landeck_wire::HostNumber;
-use landeck_wire::word::{Attachment, HostPlace, PhysicalLink};
+use landeck_wire::word::{HostPlace, NetworkPlace, PhysicalLink};
 
 /// The most gateways on a route.
 pub const GATEWAYS_MAX: usize = 8;
@@ -225,7 +225,7 @@ impl Routes {
 fn common<'a>(
     from: &'a HostPlace,
     to: &'a HostPlace,
-) -> impl Iterator<Item = (&'a Attachment, &'a Attachment)> {
+) -> impl Iterator<Item = (&'a NetworkPlace, &'a NetworkPlace)> {
     from.networks.iter().flat_map(|one| {
         to.networks
             .iter()
@@ -236,7 +236,7 @@ fn common<'a>(
 
 /// The time that 1 KiB takes on the slowest link between two hosts in a network: on the way up to the first switch that both
 /// ways meet at, and down again.
-fn slowest(one: &Attachment, other: &Attachment) -> u32 {
+fn slowest(one: &NetworkPlace, other: &NetworkPlace) -> u32 {
     let meets = |link: &&PhysicalLink| {
         link.switch.is_some() && other.links.iter().any(|down| down.switch == link.switch)
     };
@@ -256,7 +256,7 @@ mod tests {
     const FAST: u32 = 819;
 
     fn at(networks: &[(u16, u32)], is_gateway: bool) -> HostPlace {
-        let attachment = |&(network, ns_per_kib): &(u16, u32)| Attachment {
+        let attachment = |&(network, ns_per_kib): &(u16, u32)| NetworkPlace {
             network,
             addresses: vec![[10, 77, network as u8, 1].into()],
             links: vec![PhysicalLink { switch: None, ns_per_kib }],
@@ -370,7 +370,7 @@ mod tests {
         let link = |switch, ns_per_kib| PhysicalLink { switch: Some(switch), ns_per_kib };
         let with = |links: &[PhysicalLink]| {
             let networks =
-                vec![Attachment { network: 0, addresses: Vec::new(), links: links.to_vec() }];
+                vec![NetworkPlace { network: 0, addresses: Vec::new(), links: links.to_vec() }];
             HostPlace { site: String::new(), is_gateway: false, networks }
         };
         let mut routes = Routes::default();

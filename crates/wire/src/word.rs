@@ -154,12 +154,12 @@ pub struct HostPlace {
     /// Whether it passes connections on from one of its networks to another.
     pub is_gateway: bool,
     /// Its networks.
-    pub networks: Vec<Attachment>,
+    pub networks: Vec<NetworkPlace>,
 }
 
 /// The attachment of a host to a network: two hosts with a network in common reach each other there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Attachment {
+pub struct NetworkPlace {
     /// The number of the network in the description.
     pub network: u16,
     /// The addresses of the host in it.

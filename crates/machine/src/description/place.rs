@@ -2,7 +2,7 @@
 
 use core::net::IpAddr;
 
-use landeck_wire::word::{Attachment, HostPlace, PhysicalLink};
+use landeck_wire::word::{HostPlace, NetworkPlace, PhysicalLink};
 
 use super::{DescribedNetwork, Description, Interface, USUAL_NS_PER_KIB};
 
@@ -27,7 +27,7 @@ impl Description {
             self.networks.iter().any(|network| network.gateways.contains(&number))
         });
         let networks = order.iter().filter_map(|network| {
-            Some(Attachment {
+            Some(NetworkPlace {
                 network: u16::try_from(*network).ok()?,
                 addresses: self.addresses(*network, interfaces, &addresses)?,
                 links: self

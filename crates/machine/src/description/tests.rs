@@ -6,7 +6,7 @@ mod random;
 use core::net::IpAddr;
 
 use super::*;
-use landeck_wire::word::{Attachment, HostPlace, PhysicalLink};
+use landeck_wire::word::{HostPlace, NetworkPlace, PhysicalLink};
 
 /// Four hosts at two sites, which two gateways join.
 const LAB: &str = r#"[switch.edge]
@@ -60,10 +60,10 @@ fn place(description: &Description, host: &str, addresses: &[&str]) -> HostPlace
     description.place(host, &addresses)
 }
 
-fn attachment(network: u16, addresses: &[&str], links: &[(Option<u16>, u32)]) -> Attachment {
+fn attachment(network: u16, addresses: &[&str], links: &[(Option<u16>, u32)]) -> NetworkPlace {
     let links = links.iter().map(|&(switch, ns_per_kib)| PhysicalLink { switch, ns_per_kib });
     let addresses = addresses.iter().map(|text| ip(text)).collect();
-    Attachment { network, addresses, links: links.collect() }
+    NetworkPlace { network, addresses, links: links.collect() }
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn a_network_without_addresses_has_those_that_no_other_network_has() {
     let n1 = place(&description(text), "n1", &["10.1.1.1", "9.9.9.8", "9.9.9.9"]);
     let own = &[(None, 8_192)];
     let [in_a, in_b] = [("9.9.9.9", 0), ("10.1.1.1", 1)].map(|(it, at)| attachment(at, &[it], own));
-    let in_a = Attachment { addresses: vec![ip("9.9.9.9"), ip("9.9.9.8")], ..in_a };
+    let in_a = NetworkPlace { addresses: vec![ip("9.9.9.9"), ip("9.9.9.8")], ..in_a };
     assert_eq!(n1.networks, [in_a, in_b]);
 }
 

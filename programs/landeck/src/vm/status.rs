@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use landeck_host::report::{decimal_size, duration};
 use landeck_launch::machine::{HostStatus, JobHost, JobStatus, LinkStatus, MachineStatus};
+use landeck_wire::HostNumber;
 use serde_json::{Value, json};
 
 use super::size;
 
 /// The headings of the columns.
-const HEADINGS: [&str; 12] = [
+const HEADINGS: [&str; 13] = [
     "HOST",
+    SITE,
     "STATE",
     "SINCE",
     "CORES",
@@ -24,6 +26,9 @@ const HEADINGS: [&str; 12] = [
     "MEM%",
     "DISK%",
 ];
+
+/// The heading of a column that only machines with sites have.
+const SITE: &str = "SITE";
 
 /// The state of a machine as text.
 pub(super) fn table(status: &MachineStatus) -> String {
@@ -58,10 +63,12 @@ fn table_of(status: &MachineStatus, hosts: &[&HostStatus]) -> String {
     let rows: Vec<[String; HEADINGS.len()]> =
         hosts.iter().map(|host| cells(status, host)).collect();
     let longest = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> =
-        (0..HEADINGS.len()).map(|at| longest(at).max(HEADINGS[at].len())).collect();
+    let has_sites = hosts.iter().any(|host| !host.site.is_empty());
+    let shown = (0..HEADINGS.len()).filter(|at| has_sites || HEADINGS[*at] != SITE);
+    let widths: Vec<(usize, usize)> =
+        shown.map(|at| (at, longest(at).max(HEADINGS[at].len()))).collect();
     let line = |cells: &[String], why: &str| {
-        let padded = cells.iter().zip(&widths).map(|(cell, width)| format!("  {cell:<width$}"));
+        let padded = widths.iter().map(|(at, width)| format!("  {:<width$}", cells[*at]));
         let whole = padded.collect::<String>() + "  " + why;
         whole.trim_end().to_owned() + "\n"
     };
@@ -83,6 +90,7 @@ fn cells(status: &MachineStatus, host: &HostStatus) -> [String; HEADINGS.len()] 
     };
     [
         host.name.clone(),
+        host.site.clone() + if host.is_gateway { " (gateway)" } else { "" },
         host.state.as_str().to_owned(),
         duration(Duration::from_millis(host.since_ms)),
         host.cores.to_string(),
@@ -110,11 +118,23 @@ fn jobs_on<'a>(
 
 /// The names of the hosts of a link.
 fn ends<'a>(status: &'a MachineStatus, link: &LinkStatus) -> [&'a str; 2] {
-    let name = |number| {
-        let known = status.hosts.iter().find(|host| host.number == number);
-        known.map_or("", |host| host.name.as_str())
-    };
-    [name(link.hosts.0), name(link.hosts.1)]
+    [name_of(status, link.hosts.0), name_of(status, link.hosts.1)]
+}
+
+/// The name of a host.
+pub(super) fn name_of(status: &MachineStatus, number: HostNumber) -> &str {
+    let known = status.hosts.iter().find(|host| host.number == number);
+    known.map_or("", |host| host.name.as_str())
+}
+
+/// The figures of the link between two hosts, if a job has had it measured.
+pub(super) fn figures_between(
+    status: &MachineStatus,
+    one: HostNumber,
+    other: HostNumber,
+) -> Option<String> {
+    let is_it = |link: &&LinkStatus| [(one, other), (other, one)].contains(&link.hosts);
+    status.links.iter().find(is_it).map(figures)
 }
 
 /// The latency of a link in seconds, and its rate in bytes for each second, if they were found.
@@ -179,6 +199,8 @@ fn host_value(status: &MachineStatus, host: &HostStatus) -> Value {
         "number": host.number.0,
         "name": host.name,
         "state": host.state.as_str(),
+        "site": host.site,
+        "is_gateway": host.is_gateway,
         "since_s": host.since_ms as f64 / 1e3,
         "cores": host.cores,
         "processes": host.processes,
@@ -189,13 +211,13 @@ fn host_value(status: &MachineStatus, host: &HostStatus) -> Value {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use landeck_launch::machine::{HostLoad, HostPressure, HostState, LinkSight};
-    use landeck_wire::{HostNumber, JobId};
+    use landeck_wire::JobId;
 
     /// A machine with a busy host and a lost one, which share a job.
-    fn machine() -> MachineStatus {
+    pub(in super::super) fn machine() -> MachineStatus {
         let host = |number: u16, name: &str| HostStatus {
             number: HostNumber(number),
             name: name.to_owned(),
@@ -205,6 +227,8 @@ mod tests {
             processes: 3,
             why: String::new(),
             load: None,
+            site: String::new(),
+            is_gateway: false,
         };
         let load = HostLoad {
             running_hundredths: 250,
