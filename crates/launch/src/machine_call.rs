@@ -17,7 +17,8 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
 use crate::machine::{
-    BookedHost, JobStatus, MachineAnswer, MachineError, MachineName, MachineQuestion, MachineStatus,
+    BookedHost, JobStatus, MachineAnswer, MachineError, MachineName, MachineQuestion,
+    MachineStatus, RouteStatus,
 };
 use crate::messages::{ArbiterReport, ToArbiter};
 
@@ -208,6 +209,20 @@ impl MachineCall {
     ) -> Result<Result<(), String>, MachineError> {
         match self.ask(question)? {
             MachineAnswer::Done(outcome) => Ok(outcome),
+            _ => Err(self.confused()),
+        }
+    }
+
+    /// Asks which routes lead from a host, or from this one, to the others.
+    ///
+    /// # Errors
+    /// [`MachineError::Silent`], [`MachineError::CutOff`]. The inner error says that there is no such host.
+    pub fn routes(
+        &mut self,
+        from: Option<String>,
+    ) -> Result<Result<Vec<RouteStatus>, String>, MachineError> {
+        match self.ask(MachineQuestion::Routes { from })? {
+            MachineAnswer::Routes(routes) => Ok(routes),
             _ => Err(self.confused()),
         }
     }

@@ -1,6 +1,7 @@
 //! `landeck vm`: machines that stay.
 
 use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -20,6 +21,8 @@ use landeck_launch::request::LaunchError;
 use crate::hosts::ReachArguments;
 use crate::seeing::why::log_lines;
 
+mod check;
+mod routes;
 mod status;
 mod watch;
 
@@ -57,6 +60,27 @@ enum VmAction {
         which: WhichMachine,
         #[command(flatten)]
         reach: ReachArguments,
+    },
+    /// Check a file that describes a machine: its switches, interfaces, networks and sites.
+    ///
+    /// A right file is summed up: its hosts by sites, its gateways, and the hosts that share the uplink of a switch. A wrong one
+    /// has its errors printed with their lines, and the exit code is 1.
+    Check {
+        /// The file, in TOML
+        file: PathBuf,
+    },
+    /// Show which ways lead from a host to the others, with the reason for each.
+    ///
+    /// The first line for a host is the way that connections take. Others are taken when a step of that is broken. 1 MiB takes as
+    /// long as the description says of the links, and the figures at the end were measured by a job.
+    Routes {
+        /// The host that they begin at [default: this one]
+        from: Option<String>,
+        #[command(flatten)]
+        which: WhichMachine,
+        /// Write JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Let no further job come to a host.
     Drain {
@@ -153,6 +177,8 @@ pub(crate) enum VmError {
         "this terminal cannot be used: {0}; into a pipe or a file, a table is printed each second"
     )]
     Terminal(std::io::Error),
+    #[error("{path} cannot be read: {reason}; give a file that describes a machine")]
+    Unreadable { path: String, reason: String },
     #[error(transparent)]
     Say(#[from] SayError),
 }
@@ -171,6 +197,8 @@ impl VmArguments {
             VmAction::Add { hosts, which, reach } => add(which.call()?, &hosts, &reach),
             VmAction::Status { which, json, watch } => show(which.call()?, json, watch),
             VmAction::Top { which, once } => top(which.call()?, once),
+            VmAction::Check { file } => check::run(&file),
+            VmAction::Routes { from, which, json } => show_routes(which.call()?, from, json),
             VmAction::Drain { host, reason, which } => {
                 let drain = MachineQuestion::Drain { host, reason };
                 done(which.call()?.ask_to(drain)?)
@@ -208,6 +236,24 @@ fn show(mut call: MachineCall, is_json: bool, watches: bool) -> Result<ExitCode,
     Ok(ExitCode::SUCCESS)
 }
 
+/// Shows the routes from a host to the others.
+fn show_routes(
+    mut call: MachineCall,
+    from: Option<String>,
+    is_json: bool,
+) -> Result<ExitCode, VmError> {
+    let routes = match call.routes(from)? {
+        Ok(routes) => routes,
+        Err(why) => return done(Err(why)),
+    };
+    let status = call.status()?;
+    match is_json {
+        true => say(&format!("{:#}\n", routes::value(&status, &routes)))?,
+        false => say(&routes::text(&status, &routes))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Shows how busy the hosts of a machine are, once or until it ends.
 fn top(mut call: MachineCall, is_once: bool) -> Result<ExitCode, VmError> {
     let text = status::busiest_first;
@@ -225,12 +271,31 @@ fn start(
     needs_all: bool,
     reach: &ReachArguments,
 ) -> Result<ExitCode, VmError> {
+    let described = match hosts {
+        [file] if file.ends_with(".toml") => Some(check::read(Path::new(file))?),
+        _ => None,
+    };
+    if let Some(Err(errors)) = &described {
+        errors.iter().for_each(|error| complain(error));
+        return Ok(ExitCode::FAILURE);
+    }
+    let described = described.and_then(Result::ok);
+    let name = name.or_else(|| described.as_ref().map(|described| described.name.clone()));
     let name: MachineName = name.unwrap_or_else(own_name).parse()?;
     if machine_call::find(Some(&name.to_string())).is_ok() {
         return Err(VmError::Taken(name));
     }
-    let options = options(hosts, reach)?;
+    let others = described.as_ref().map(|described| described.hosts_but(&own_name()));
+    let options = options(others.as_deref().unwrap_or(hosts), reach)?;
     let mut call = machine_hosts::found(&name, &options)?;
+    if let Some(described) = described {
+        let question = MachineQuestion::Describe { text: described.text };
+        if let Err(why) = call.ask_to(question)? {
+            complain(format_args!("landeck: {why}"));
+            let _ = call.stop(true)?;
+            return Ok(ExitCode::FAILURE);
+        }
+    }
     let outcomes = machine_hosts::add(&mut call, &options, |text| complain(text))?;
     let failed = tell_failures(&outcomes);
     if failed > 0 && needs_all {
@@ -242,8 +307,9 @@ fn start(
     let status = call.status()?;
     let founder = status.hosts.first().map_or("", |host| &host.name);
     say(&format!(
-        "{name}: {}, founder {founder}: it ends with {founder}. Stop it by: landeck vm stop\n",
-        size(&status)
+        "{name}: {}{}, founder {founder}: it ends with {founder}. Stop it by: landeck vm stop\n",
+        size(&status),
+        status::sites_and_gateways(&status)
     ))?;
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

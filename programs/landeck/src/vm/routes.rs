@@ -17,7 +17,8 @@ pub(super) fn text(status: &MachineStatus, routes: &[RouteStatus]) -> String {
         let (broken, well): (Vec<_>, Vec<_>) =
             of_host.iter().partition(|route| route.broken.is_some());
         let ordered: Vec<&RouteStatus> = well.into_iter().chain(broken).collect();
-        let ends = format!("{} -> {}: ", name_of(status, of_host[0].from), name_of(status, of_host[0].to));
+        let ends =
+            format!("{} -> {}: ", name_of(status, of_host[0].from), name_of(status, of_host[0].to));
         let blanks = " ".repeat(ends.chars().count());
         let line = |(place, route): (usize, &&RouteStatus)| {
             let begin = if place == 0 { ends.clone() } else { blanks.clone() };
@@ -94,7 +95,10 @@ mod tests {
             broken,
         };
         let only = [route(&[7, 8], 25_000_000, None)];
-        assert_eq!(text(&status, &only), "adalovelace -> bob: 7, 8 (the only way)  31 us, 1.2 GB/s\n");
+        assert_eq!(
+            text(&status, &only),
+            "adalovelace -> bob: 7, 8 (the only way)  31 us, 1.2 GB/s\n"
+        );
         assert_eq!(
             text(&status, &[route(&[], 8_400_000, None)]),
             "adalovelace -> bob: direct  31 us, 1.2 GB/s\n"

@@ -121,6 +121,31 @@ fn ends<'a>(status: &'a MachineStatus, link: &LinkStatus) -> [&'a str; 2] {
     [name_of(status, link.hosts.0), name_of(status, link.hosts.1)]
 }
 
+/// The sites with their hosts, and the gateways, behind a comma each; nothing for a machine without them.
+pub(super) fn sites_and_gateways(status: &MachineStatus) -> String {
+    let mut sites: Vec<(&str, Vec<&str>)> = Vec::new();
+    for host in status.hosts.iter().filter(|host| !host.site.is_empty()) {
+        match sites.iter_mut().find(|(site, _)| *site == host.site) {
+            Some((_, hosts)) => hosts.push(&host.name),
+            None => sites.push((&host.site, vec![&host.name])),
+        }
+    }
+    let gateways = status.hosts.iter().filter(|host| host.is_gateway);
+    let gateways: Vec<&str> = gateways.map(|host| host.name.as_str()).collect();
+    let mut text = String::new();
+    if !sites.is_empty() {
+        let each: Vec<String> =
+            sites.iter().map(|(site, hosts)| format!("{site}: {}", hosts.join(" "))).collect();
+        let plural = if sites.len() == 1 { "" } else { "s" };
+        let _ = write!(text, ", {} site{plural} ({})", sites.len(), each.join("; "));
+    }
+    if !gateways.is_empty() {
+        let plural = if gateways.len() == 1 { "" } else { "s" };
+        let _ = write!(text, ", gateway{plural} {}", gateways.join(" "));
+    }
+    text
+}
+
 /// The name of a host.
 pub(super) fn name_of(status: &MachineStatus, number: HostNumber) -> &str {
     let known = status.hosts.iter().find(|host| host.number == number);
