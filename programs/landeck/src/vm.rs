@@ -1,6 +1,7 @@
 //! `landeck vm`: machines that stay.
 
 use std::io::IsTerminal;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -20,6 +21,7 @@ use landeck_launch::request::LaunchError;
 use crate::hosts::ReachArguments;
 use crate::seeing::why::log_lines;
 
+mod check;
 mod status;
 mod watch;
 
@@ -57,6 +59,14 @@ enum VmAction {
         which: WhichMachine,
         #[command(flatten)]
         reach: ReachArguments,
+    },
+    /// Check a file that describes a machine: its switches, interfaces, networks and sites.
+    ///
+    /// A right file is summed up: its hosts by sites, its gateways, and the hosts that share the uplink of a switch. A wrong one
+    /// has its errors printed with their lines, and the exit code is 1.
+    Check {
+        /// The file, in TOML
+        file: PathBuf,
     },
     /// Let no further job come to a host.
     Drain {
@@ -153,6 +163,8 @@ pub(crate) enum VmError {
         "this terminal cannot be used: {0}; into a pipe or a file, a table is printed each second"
     )]
     Terminal(std::io::Error),
+    #[error("{path} cannot be read: {reason}; give a file that describes a machine")]
+    Unreadable { path: String, reason: String },
     #[error(transparent)]
     Say(#[from] SayError),
 }
@@ -171,6 +183,7 @@ impl VmArguments {
             VmAction::Add { hosts, which, reach } => add(which.call()?, &hosts, &reach),
             VmAction::Status { which, json, watch } => show(which.call()?, json, watch),
             VmAction::Top { which, once } => top(which.call()?, once),
+            VmAction::Check { file } => check::run(&file),
             VmAction::Drain { host, reason, which } => {
                 let drain = MachineQuestion::Drain { host, reason };
                 done(which.call()?.ask_to(drain)?)
