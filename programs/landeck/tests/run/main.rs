@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used)] // tests may, and so may what helps them
 
+mod descriptions;
 mod detached;
 mod exit;
 mod faults;
