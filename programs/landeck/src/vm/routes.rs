@@ -83,10 +83,15 @@ fn reason(status: &MachineStatus, route: &RouteStatus, all: &[&RouteStatus]) -> 
 mod tests {
     use super::super::status::tests::machine;
     use super::*;
+    use landeck_launch::machine::HostStatus;
 
     #[test]
     fn each_route_has_its_reason() {
-        let status = machine();
+        let mut status = machine();
+        for (number, name) in [(7, "gate"), (8, "door")] {
+            let (number, name) = (HostNumber(number), name.to_owned());
+            status.hosts.push(HostStatus { number, name, ..status.hosts[0].clone() });
+        }
         let route = |gateways: &[u16], mib_ns, broken| RouteStatus {
             from: HostNumber(0),
             to: HostNumber(1),
@@ -97,7 +102,7 @@ mod tests {
         let only = [route(&[7, 8], 25_000_000, None)];
         assert_eq!(
             text(&status, &only),
-            "adalovelace -> bob: 7, 8 (the only way)  31 us, 1.2 GB/s\n"
+            "adalovelace -> bob: gate, door (the only way)  31 us, 1.2 GB/s\n"
         );
         assert_eq!(
             text(&status, &[route(&[], 8_400_000, None)]),
@@ -109,9 +114,9 @@ mod tests {
         ];
         let expected = "\
 adalovelace -> bob: direct (1 MiB takes 84.0 ms)           31 us, 1.2 GB/s
-                    7 (7 did not reach bob a moment ago)
+                    gate (gate did not reach bob a moment ago)
 ";
         assert_eq!(text(&status, &both), expected);
-        assert_eq!(value(&status, &both)[0]["broken"], json!(["7", "bob"]));
+        assert_eq!(value(&status, &both)[0]["broken"], json!(["gate", "bob"]));
     }
 }
