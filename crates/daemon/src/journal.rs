@@ -81,7 +81,7 @@ impl ControlMessage for Entry {
 /// The place of a daemon in a machine that stays.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct KeptPlace {
-    /// What this host knows of the machine.
+    /// The knowledge of this host about the machine.
     pub(crate) enrolment: Enrolment,
     /// The private key of the daemon.
     pub(crate) key: Vec<u8>,

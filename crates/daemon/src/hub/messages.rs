@@ -54,7 +54,6 @@ impl Hub {
     fn message(&mut self, from: HostNumber, message: DaemonMessage) {
         let is_arbiter = self.members.is_arbiter();
         let is_from_arbiter = from == HostNumber::ARBITER;
-        let incarnation = self.members.host(from).map(|entry| entry.incarnation);
         let events = match message {
             DaemonMessage::Welcome(snapshot) if is_from_arbiter => self.members.welcome(snapshot),
             DaemonMessage::Word(word) if is_from_arbiter => self.members.take(word),
@@ -69,13 +68,7 @@ impl Hub {
             DaemonMessage::Said(text) if is_arbiter => self.for_jobs(Incoming::Said(from, text)),
             DaemonMessage::Machine(message) => self.for_jobs(Incoming::Machine(from, message)),
             DaemonMessage::Resend { .. } if is_arbiter => self.members.renewed(from),
-            DaemonMessage::Ask(content) if is_arbiter => match incarnation {
-                Some(incarnation) => {
-                    let content = self.placed(content);
-                    self.members.asked(from, incarnation, content)
-                }
-                None => Vec::new(),
-            },
+            DaemonMessage::Ask(content) if is_arbiter => self.asked(from, content),
             DaemonMessage::PairBroken { job, far, cause } if is_arbiter => {
                 self.pair_broken(job, far, cause);
                 Vec::new()
@@ -135,6 +128,15 @@ impl Hub {
             }
         };
         self.follow(events);
+    }
+
+    /// A host asks for a word.
+    fn asked(&mut self, from: HostNumber, content: WordContent) -> Vec<MembersEvent> {
+        let Some(incarnation) = self.members.host(from).map(|entry| entry.incarnation) else {
+            return Vec::new();
+        };
+        let content = self.placed(content);
+        self.members.asked(from, incarnation, content)
     }
 
     /// Keeps something for the jobs. No word follows from it yet.

@@ -669,8 +669,7 @@ mod tests {
     fn entry(host: u16, incarnation: u64) -> HostEntry {
         let incarnation = HostIncarnation(incarnation);
         let name = format!("h{host}");
-        let (host, addresses) = (HostNumber(host), Vec::new());
-        let place = HostPlace::default();
+        let (host, addresses, place) = (HostNumber(host), Vec::new(), HostPlace::default());
         HostEntry { host, incarnation, name, key: [0; 32], addresses, cores: 1, place }
     }
 

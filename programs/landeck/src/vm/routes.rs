@@ -113,7 +113,7 @@ mod tests {
             route(&[], 84_000_000, None),
         ];
         let expected = "\
-adalovelace -> bob: direct (1 MiB takes 84.0 ms)           31 us, 1.2 GB/s
+adalovelace -> bob: direct (1 MiB takes 84 ms)                  31 us, 1.2 GB/s
                     gate (gate did not reach bob a moment ago)
 ";
         assert_eq!(text(&status, &both), expected);
