@@ -196,6 +196,23 @@ pub(crate) enum DaemonMessage {
         /// The host that it leads to.
         to: HostNumber,
     },
+    /// The arbiter does not hear a host that it reaches over the receiver: does the kernel there answer?
+    KernelWanted {
+        /// The host.
+        host: HostNumber,
+    },
+    /// The answer of a gateway: the kernel of a host has last answered so long ago.
+    KernelAnswers {
+        /// The host.
+        host: HostNumber,
+        /// The time since then, in milliseconds.
+        silent_ms: u64,
+    },
+    /// The arbiter does not hear a gateway: connections take other ways.
+    GatewaySilent {
+        /// The gateway.
+        gateway: HostNumber,
+    },
     /// Long packets do not pass between both hosts, as the sender has found.
     Narrow,
     /// About lanes between processes of both hosts.

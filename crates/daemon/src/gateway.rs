@@ -12,7 +12,7 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use landeck_wire::HostNumber;
 use rustix::process::{Resource, getrlimit};
@@ -181,6 +181,15 @@ impl Gateway {
         let late = self.passing.iter().filter(|(_, one)| tools.now >= one.dial.deadline());
         for token in late.map(|(token, _)| *token).collect::<Vec<_>>() {
             self.failed(tools, token);
+        }
+    }
+
+    /// Passes on what is under way, until all connections have ended or the time is over.
+    pub(crate) fn finish(&self, time: Duration) {
+        const STEP: Duration = Duration::from_millis(2);
+        let until = Instant::now() + time;
+        while self.splices.count() > 0 && Instant::now() < until {
+            std::thread::sleep(STEP);
         }
     }
 

@@ -3,7 +3,7 @@
 //! The hub holds no decision. It passes what comes from descriptors to the machines that decide, and carries out what
 //! they say. What concerns jobs waits in the inbox for the next turn of the loop.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
@@ -45,9 +45,11 @@ use crate::trunks::envelope::EnvelopeClass;
 use crate::trunks::{Trunks, TrunksEvent};
 use crate::{DaemonError, no_port};
 use described::Described;
+use gateways::Unheard;
 
 mod described;
 mod events;
+mod gateways;
 mod messages;
 pub(crate) mod record;
 
@@ -196,6 +198,7 @@ pub(crate) struct Hub {
     watch: SilenceWatch,
     is_drained: bool,
     holds: bool,
+    unheard: Unheard,
     /// When to look at segments that may need numbers for groups.
     pub(crate) numbers_at: Duration,
     networks: Vec<IpNet>,
@@ -363,6 +366,7 @@ impl Hub {
             watch,
             is_drained: true,
             holds: false,
+            unheard: Unheard::default(),
             numbers_at: now,
             addresses: addresses::here(&networks),
             networks,
@@ -715,6 +719,8 @@ impl Hub {
             self.write_out(|| None);
         }
         self.trunks.close(&self.reactor);
+        // The last words for hosts behind this one may pass it.
+        self.gateway.finish(MOMENT);
     }
 
     /// Stops watching what nobody reads any more.

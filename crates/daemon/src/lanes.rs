@@ -233,6 +233,8 @@ pub(crate) struct Lanes {
     /// The processes for which the relay of an earlier run has laid messages, and which have not said how many came.
     untold: BTreeSet<ProcessId>,
     relays: relays::RelayDials,
+    /// The lanes that this host has dialled over gateways, with these.
+    passed: BTreeMap<LaneName, Vec<HostNumber>>,
     /// The hosts to which the last connection could not be opened.
     unconnected: BTreeSet<HostNumber>,
     /// The hosts none of whose addresses was reached, and which reached none of this host, with the time of that.
@@ -271,6 +273,7 @@ impl Lanes {
             leaving: leavers::Leavers::default(),
             untold: BTreeSet::new(),
             relays: relays::RelayDials::of_run(run),
+            passed: BTreeMap::new(),
             unconnected: BTreeSet::new(),
             unreached: BTreeMap::new(),
             events: Vec::new(),
@@ -415,7 +418,31 @@ impl Lanes {
         self.awaited.retain(|waiting| ![waiting.host, waiting.missing].contains(&host));
         let outputs = self.machine_of_lanes.host_lost(host);
         self.perform(tools, outputs, None);
+        self.leave_gateway(tools, host);
         self.relay_host_down(tools, host);
+    }
+
+    /// Notes over which gateways a lane leads. Those before it of the same processes are over.
+    fn note_gateways(&mut self, name: LaneName, hosts: &[HostNumber]) {
+        self.passed.retain(|(own, far, _), _| (*own, *far) != (name.0, name.1));
+        if let [_, gateways @ .., _] = hosts
+            && !gateways.is_empty()
+        {
+            self.passed.insert(name, gateways.to_vec());
+        }
+    }
+
+    /// A gateway passes nothing on: lanes over it are dialled anew, on other ways if there are some. The processes give up the
+    /// lanes before for them, and resume.
+    pub(crate) fn leave_gateway(&mut self, tools: &mut LaneTools, gateway: HostNumber) {
+        let over = self.passed.extract_if(.., |_, gateways| gateways.contains(&gateway));
+        for (own, far, lane) in over.map(|(name, _)| name).collect::<Vec<_>>() {
+            let Some((_, part)) = tools.parts.with_segment(own.segment) else { continue };
+            let Some(host) = part.place(far).map(|place| part.host_of(place)) else { continue };
+            self.machine_of_lanes.broken(own, far, lane);
+            let outputs = self.machine_of_lanes.want(own, far, host);
+            self.perform(tools, outputs, None);
+        }
     }
 
     /// Forgets a job that is over on all hosts.
@@ -426,6 +453,7 @@ impl Lanes {
     /// A process of a job has ended, here or elsewhere.
     pub(crate) fn process_ended(&mut self, tools: &mut LaneTools, job: JobId, process: ProcessId) {
         self.undelivered.remove(&process);
+        self.passed.retain(|(own, far, _), _| ![*own, *far].contains(&process));
         self.awaited.retain(|waiting| waiting.name.0 != process && waiting.name.1 != process);
         let its = self.offered.values().filter(|name| name.1 == process).copied();
         for name in its.collect::<Vec<_>>() {
@@ -599,6 +627,7 @@ impl Lanes {
                 };
                 self.unconnected.remove(&host);
                 tools.trunks.dial_succeeded_on(&dial);
+                self.note_gateways(name, dial.hosts());
                 let (own, far, lane) = name;
                 let outputs = match self.answer(tools, token, dial, name, host) {
                     Some(connected) => {

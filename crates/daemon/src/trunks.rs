@@ -103,6 +103,10 @@ struct Carried {
     serves: Use,
     /// Gateways pass it on, so the other end of its socket is one of them.
     is_passed: bool,
+    /// If this side has dialled it, the hosts that it leads over, from this one on.
+    hosts: Vec<HostNumber>,
+    /// When something has come last.
+    heard_at: Duration,
     /// The address of a caller that still has a place among the strangers.
     stranger: Option<SocketAddr>,
     key: Option<KeyHash>,
@@ -116,6 +120,12 @@ struct Carried {
 impl Carried {
     fn direct_socket(&self) -> Option<&OwnedFd> {
         self.trunk.socket().filter(|_| !self.is_passed)
+    }
+
+    /// Whether heartbeats go over it, as no datagrams pass gateways. So something comes again and again.
+    fn carries_heartbeats(&self, own: HostNumber) -> bool {
+        let is_of_arbiter = |host| [own, host].contains(&HostNumber::ARBITER);
+        self.is_passed && matches!(self.serves, Use::Link { host, .. } if is_of_arbiter(host))
     }
 }
 
@@ -370,7 +380,8 @@ impl Trunks {
             None => return Err(TrunkError::Order),
         };
         let trunk = Trunk::over_streams(reactor, streams, session, (self.own, host), now)?;
-        let token = self.keep((trunk, false), Use::Link { host, by: host }, None, SHELL.to_owned());
+        let by = (None, SHELL.to_owned());
+        let token = self.keep((trunk, false), Use::Link { host, by: host }, by, now);
         let mut events = Vec::new();
         let taken = self.trunks.get_mut(&token).map(|one| one.trunk.take_early(early, &mut events));
         self.digest(reactor, token, events, taken.unwrap_or(Ok(())), now);
@@ -387,7 +398,8 @@ impl Trunks {
         let peer = preamble.from;
         self.tune(&socket, false);
         let trunk = Trunk::over_socket(socket, token, session, (self.own, peer), now);
-        self.keep((trunk, preamble.is_passed), serves, Some(address), address.to_string());
+        let by = (Some(address), address.to_string());
+        self.keep((trunk, preamble.is_passed), serves, by, now);
     }
 
     fn session_for(&self, preamble: &Preamble) -> Result<(Session, Use), &'static str> {
@@ -431,6 +443,7 @@ impl Trunks {
             }
             Some(_) => Ok(()),
             None if flags.intersects(EventFlags::IN | EventFlags::ERR | EventFlags::HUP) => {
+                one.heard_at = now;
                 one.trunk.read(&mut events)
             }
             None => Ok(()),
@@ -546,6 +559,7 @@ impl Trunks {
             self.end(reactor, token, &error, now);
         }
         for token in self.silent_trunks(now) {
+            self.leave_way_of(token, now);
             let error = TrunkError::System(Errno::TIMEDOUT.into());
             self.end(reactor, token, &error, now);
         }
@@ -560,11 +574,14 @@ impl Trunks {
         if now < self.look_due {
             return Vec::new();
         }
-        self.look_due = now + SILENCE_INTERVAL;
+        self.look_due = now + SILENCE_INTERVAL.min(self.silence / 20);
         let limit = self.silence.max(PROBE_TIME);
+        let (own, mute) = (self.own, self.silence * 2 / 5);
         let open = self.trunks.iter_mut().filter(|(_, one)| one.trunk.is_open());
-        let silent = open.filter_map(|(token, Carried { trunk, looks, .. })| {
-            looks.look(trunk.socket()?, now, limit).map(|_| *token)
+        let silent = open.filter_map(|(token, one)| {
+            let is_mute = one.carries_heartbeats(own) && now >= one.heard_at + mute;
+            let is_silent = one.looks.look(one.trunk.socket()?, now, limit).is_some();
+            (is_mute || is_silent).then_some(*token)
         });
         silent.collect()
     }
@@ -693,7 +710,7 @@ impl Trunks {
                 }
                 link.attempt = Attempt::Opening(trunk.token());
                 let serves = Use::Link { host, by: self.own };
-                self.keep((trunk, false), serves, None, SHELL.to_owned());
+                self.keep((trunk, false), serves, (None, SHELL.to_owned()), now);
             }
             Err(error) => link.failed(format!("{SHELL}: {error}"), false, 1, now),
         }
@@ -713,6 +730,7 @@ impl Trunks {
         self.dial_succeeded_on(&dial);
         let ways = self.ways(host, now).len();
         let Some(link) = self.links.get_mut(&host) else { return };
+        let hosts = dial.hosts().to_vec();
         let challenged = dial.challenged();
         let is_passed = challenged.is_passed;
         let preamble = Preamble::trunk(self.machine, self.own, host);
@@ -732,7 +750,11 @@ impl Trunks {
         let address = challenged.address.to_string();
         self.tune(&challenged.socket, false);
         let trunk = Trunk::over_socket(challenged.socket, token, session, (self.own, host), now);
-        self.keep((trunk, is_passed), Use::Link { host, by: self.own }, None, address);
+        let serves = Use::Link { host, by: self.own };
+        let token = self.keep((trunk, is_passed), serves, (None, address), now);
+        if let Some(one) = self.trunks.get_mut(&token) {
+            one.hosts = hosts;
+        }
     }
 
     fn dial_failed(&mut self, token: u64, why: String, is_refusal: bool, now: Duration) {
@@ -750,8 +772,8 @@ impl Trunks {
         &mut self,
         (trunk, is_passed): (Trunk, bool),
         serves: Use,
-        stranger: Option<SocketAddr>,
-        address: String,
+        (stranger, address): (Option<SocketAddr>, String),
+        now: Duration,
     ) -> u64 {
         let [token, output] = trunk.tokens();
         if output != token {
@@ -759,8 +781,18 @@ impl Trunks {
         }
         let looks = SilenceLooks::default();
         let (key, is_answered) = (None, false);
-        let carried =
-            Carried { trunk, serves, is_passed, stranger, key, address, looks, is_answered };
+        let carried = Carried {
+            trunk,
+            serves,
+            is_passed,
+            hosts: Vec::new(),
+            heard_at: now,
+            stranger,
+            key,
+            address,
+            looks,
+            is_answered,
+        };
         self.trunks.insert(token, carried);
         self.unwritten.insert(token);
         token

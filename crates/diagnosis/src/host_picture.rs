@@ -42,6 +42,8 @@ pub struct HostPicture {
     pub host_names: Vec<(u16, String)>,
     /// The groups in which processes wait.
     pub boards: Vec<BoardPicture>,
+    /// The hosts that are reached over gateways, with the names of these, the nearest first. The daemon of the host fills them in.
+    pub ways: Vec<(u16, Vec<String>)>,
 }
 
 /// A process of a job at a moment.
@@ -307,6 +309,7 @@ impl<'a> Look<'a> {
             far,
             host_names,
             boards: Vec::new(),
+            ways: Vec::new(),
         }
     }
 

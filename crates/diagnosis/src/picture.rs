@@ -29,6 +29,8 @@ pub struct Picture {
     pub members: Vec<Member>,
     places: HashMap<(SegmentId, Slot), u32>,
     boards: HashMap<BoardPlace, Rc<BoardPicture>>,
+    /// The names of the gateways on the way from one host to another, by their numbers.
+    ways: HashMap<(u16, u16), Vec<String>>,
 }
 
 /// A host of a job, as far as it was seen.
@@ -151,6 +153,11 @@ impl Picture {
                 names.add_host(id, &host.name, 0);
             }
         }
+        let ways = pictures.iter().flat_map(|from| {
+            let to = from.ways.iter().cloned();
+            to.map(|(to, gateways)| ((from.number, to), gateways))
+        });
+        let ways = ways.collect();
         let is_ending = pictures.iter().any(|picture| picture.is_ending);
         let processes = pictures.iter().map(|picture| picture.ranks).max().unwrap_or(0);
         let mut boards = HashMap::new();
@@ -180,7 +187,22 @@ impl Picture {
             .map(|(place, Member { process, .. })| ((process.segment, process.slot), place));
         let state = if is_ending { JobState::Ending } else { JobState::Running };
         let hosts = hosts.into_values().collect();
-        Self { processes, places: places.collect(), names, state, hosts, members, boards }
+        Self { processes, places: places.collect(), names, state, hosts, members, boards, ways }
+    }
+
+    /// The names of the gateways between the hosts of two processes, those nearest to the first one first; none if the hosts
+    /// reach each other, or it is not known.
+    pub fn gateways_between(&self, from: ProcessId, to: ProcessId) -> Vec<&str> {
+        let number = |process: ProcessId| {
+            let its = self.hosts.iter().find(|host| host.host == Some(process.segment));
+            its.map(|host| host.number)
+        };
+        let (Some(from), Some(to)) = (number(from), number(to)) else { return Vec::new() };
+        // A host that is looked at from itself says nothing of its ways, but the other one does.
+        let there = self.ways.get(&(from, to)).map(|all| all.iter().map(String::as_str).collect());
+        let back =
+            || self.ways.get(&(to, from)).map(|all| all.iter().rev().map(String::as_str).collect());
+        there.or_else(back).unwrap_or_default()
     }
 
     /// The place of a process among the members.

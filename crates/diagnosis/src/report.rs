@@ -523,12 +523,18 @@ impl Words<'_> {
             return String::new();
         };
         let receiver = if member.wait.operation == Operation::Send { peer } else { member.process };
+        let gateways = match self.now.gateways_between(member.process, peer) {
+            none if none.is_empty() => String::new(),
+            some => format!(", through {}", some.join(", ")),
+        };
         match way.map(|(way, _)| way) {
             Some(MessageWay::Ring | MessageWay::Heap | MessageWay::OneCopy) => {
                 ", through memory".to_owned()
             }
-            Some(MessageWay::Lane) => ", over a lane".to_owned(),
-            Some(MessageWay::Relay) => format!(", over the relay of {}", names.host(receiver)),
+            Some(MessageWay::Lane) => ", over a lane".to_owned() + &gateways,
+            Some(MessageWay::Relay) => {
+                format!(", over the relay of {}{gateways}", names.host(receiver))
+            }
             None => String::new(),
         }
     }

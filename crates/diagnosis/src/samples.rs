@@ -53,6 +53,7 @@ pub(crate) fn two_hosts() -> Vec<HostPicture> {
             far: vec![far(3 - host, 0, other), far(3 - host, 1, 2 + other)],
             host_names: vec![(0, "n1".to_owned()), (1, "n2".to_owned())],
             boards: Vec::new(),
+            ways: Vec::new(),
         }
     };
     vec![host(1), host(2)]

@@ -34,7 +34,8 @@ pub struct Route {
     pub gateways: Vec<HostNumber>,
     /// The time that 1 MiB takes on all its links, one after the other, in nanoseconds.
     pub mib_ns: u64,
-    /// The first step of it, from one host to the next, that was found broken a moment ago.
+    /// The first step of it, from one host to the next, that was found broken a moment ago; both ends, if it is not known
+    /// which step it is.
     pub broken: Option<(HostNumber, HostNumber)>,
 }
 
@@ -44,6 +45,10 @@ pub struct Routes {
     places: BTreeMap<HostNumber, HostPlace>,
     /// The steps, from one host to the next, and when each was found broken.
     broken: BTreeMap<(HostNumber, HostNumber), Duration>,
+    /// The gateways that were found silent, and when.
+    silent: BTreeMap<HostNumber, Duration>,
+    /// The routes on which nothing came any more, and when that was found: all hosts of each.
+    mute: BTreeMap<Vec<HostNumber>, Duration>,
 }
 
 /// The best way to a host for so many steps: its cost, and the host before.
@@ -59,6 +64,8 @@ impl Routes {
     /// Forgets which steps from and to a host were broken.
     pub fn renew(&mut self, host: HostNumber) {
         self.broken.retain(|(from, to), _| ![from, to].contains(&&host));
+        self.mute.retain(|hosts, _| !hosts.contains(&host));
+        self.silent.remove(&host);
     }
 
     /// Removes a host.
@@ -83,13 +90,20 @@ impl Routes {
         self.broken.insert((from, to), now);
     }
 
+    /// A gateway passes nothing on at the moment.
+    pub fn found_silent(&mut self, gateway: HostNumber, now: Duration) {
+        self.silent.insert(gateway, now);
+    }
+
+    /// Nothing comes any more on a connection over these hosts, and it is not known which of them is the reason.
+    pub fn found_mute(&mut self, hosts: Vec<HostNumber>, now: Duration) {
+        self.mute.insert(hosts, now);
+    }
+
     /// A connection over these hosts was opened: each reaches the next one.
-    pub fn found_well<'a>(&mut self, hosts: impl IntoIterator<Item = &'a HostNumber>) {
-        let mut hosts = hosts.into_iter().copied();
-        let Some(mut from) = hosts.next() else { return };
-        for to in hosts {
-            self.broken.remove(&(from, to));
-            from = to;
+    pub fn found_well(&mut self, hosts: &[HostNumber]) {
+        for step in hosts.windows(2) {
+            self.broken.remove(&(step[0], step[1]));
         }
     }
 
@@ -167,18 +181,29 @@ impl Routes {
         to: HostNumber,
         now: Duration,
     ) -> Route {
+        let last = to;
         let hosts = [&[from][..], &gateways, &[to]].concat();
         let steps = || hosts.iter().zip(&hosts[1..]);
         let link = |(a, b): (&HostNumber, &HostNumber)| {
             u64::from(self.step(*a, *b).unwrap_or(NS_PER_KIB)) * COMPARED_KIB
         };
         let mib_ns = steps().map(link).sum::<u64>() + GATEWAY_NS * gateways.len() as u64;
-        let broken = steps().find(|(a, b)| self.is_broken(**a, **b, now)).map(|(a, b)| (*a, *b));
+        let is_broken = |(from, to): &(&HostNumber, &HostNumber)| {
+            // A silent host may be silent on another way alone.
+            self.is_broken(**from, **to, now) || (**to != last && self.is_silent(**to, now))
+        };
+        let broken = steps().find(is_broken).map(|(from, to)| (*from, *to));
+        let is_mute = self.mute.get(&hosts).is_some_and(|at| now < *at + BROKEN_TIME);
+        let broken = broken.or(is_mute.then_some((from, to)));
         Route { gateways, mib_ns, broken }
     }
 
     fn is_broken(&self, from: HostNumber, to: HostNumber, now: Duration) -> bool {
         self.broken.get(&(from, to)).is_some_and(|at| now < *at + BROKEN_TIME)
+    }
+
+    fn is_silent(&self, gateway: HostNumber, now: Duration) -> bool {
+        self.silent.get(&gateway).is_some_and(|at| now < *at + BROKEN_TIME)
     }
 
     /// The time that 1 KiB takes between two hosts that reach each other, in nanoseconds.

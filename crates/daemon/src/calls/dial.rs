@@ -43,6 +43,8 @@ pub(crate) struct Dial {
     is_connected: bool,
     challenge: [u8; CHALLENGE_BYTES],
     filled: usize,
+    /// The time for each step, and when that of the present one is over.
+    time: Duration,
     deadline: Duration,
     /// The hosts that it leads over: this one, the gateways, and the one that is called.
     hosts: Vec<HostNumber>,
@@ -64,7 +66,7 @@ pub(crate) struct Challenged {
 }
 
 impl Dial {
-    /// Begins to connect, with short packets alone where long ones do not pass. `hosts` are this one, the gateways on the way
+    /// Begins to connect, with so much time for each step, and with short packets alone where long ones do not pass. `hosts` are this one, the gateways on the way
     /// and the one that is called, and there is a request for each gateway.
     ///
     /// # Errors
@@ -74,7 +76,7 @@ impl Dial {
         token: u64,
         (address, is_narrow): (SocketAddr, bool),
         (hosts, passes): (Vec<HostNumber>, VecDeque<Pass>),
-        now: Duration,
+        (now, time): (Duration, Duration),
     ) -> io::Result<Self> {
         let family = match address {
             SocketAddr::V4(_) => AddressFamily::INET,
@@ -91,9 +93,10 @@ impl Dial {
             Err(error) => return Err(error.into()),
         }
         reactor.watch(&socket, token, EventFlags::OUT)?;
-        let (challenge, deadline) = ([0; CHALLENGE_BYTES], now + DIAL_TIME);
+        let (challenge, deadline) = ([0; CHALLENGE_BYTES], now + time);
         let is_connected = false;
-        Ok(Self { socket, address, is_connected, challenge, filled: 0, deadline, hosts, passes })
+        let filled = 0;
+        Ok(Self { socket, address, is_connected, challenge, filled, time, deadline, hosts, passes })
     }
 
     /// When the connection counts as failed.
@@ -142,7 +145,7 @@ impl Dial {
                 && let Some(Pass { preamble, secret }) = self.passes.pop_front()
             {
                 send_proven(&self.socket, &preamble, &self.challenge, &secret)?;
-                (self.filled, self.deadline) = (0, self.deadline + DIAL_TIME);
+                (self.filled, self.deadline) = (0, self.deadline + self.time);
             }
         }
         Ok(true)

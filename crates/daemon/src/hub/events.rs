@@ -250,6 +250,7 @@ impl Hub {
                 }
                 if let FarSubject::Host(host, _) = change.subject {
                     self.relay.host_lost(host);
+                    self.trunks.host_lost(host);
                     self.with_lanes(|lanes, tools| lanes.host_lost(tools, host));
                     if change.state == FarState::Gone {
                         self.heartbeats.end(host);
@@ -335,6 +336,7 @@ impl Hub {
         let drained = std::mem::replace(&mut self.is_drained, true);
         let events = self.watch.look(now, drained, self.members.last());
         self.judge(events);
+        self.look_at_unheard(now);
     }
 
     pub(super) fn judge(&mut self, events: Vec<WatchEvent>) {

@@ -108,8 +108,11 @@ impl Hub {
                 self.for_observers(from, message);
                 Vec::new()
             }
-            DaemonMessage::StepBroken { from, to } if is_arbiter => {
-                self.trunks.note_broken((from, to), self.clock.now());
+            DaemonMessage::GatewaySilent { .. }
+            | DaemonMessage::KernelWanted { .. }
+            | DaemonMessage::KernelAnswers { .. }
+            | DaemonMessage::StepBroken { .. } => {
+                self.for_gateways(from, message);
                 Vec::new()
             }
             DaemonMessage::Dial(message) => {
@@ -149,8 +152,8 @@ impl Hub {
     fn for_observers(&mut self, from: HostNumber, message: DaemonMessage) {
         match message {
             DaemonMessage::PictureWanted { job, request, is_glance } => {
-                let part = self.parts.get(job);
-                let answer = picture_message(part, self.own(), request, is_glance);
+                let (part, ways) = (self.parts.get(job), self.ways_over_gateways());
+                let answer = picture_message(part, self.own(), ways, (request, is_glance));
                 self.send(from, &answer);
             }
             DaemonMessage::StacksWanted { job, request, processes } => {
@@ -170,6 +173,23 @@ impl Hub {
             }
             _ => {}
         }
+    }
+
+    /// The hosts that this one reaches over gateways, and the names of these.
+    fn ways_over_gateways(&self) -> Vec<(u16, Vec<String>)> {
+        let now = self.clock.now();
+        let name = |host: &HostNumber| {
+            self.members.host(*host).map_or_else(String::new, |entry| entry.name.clone())
+        };
+        let hosts = self.members.hosts().map(|entry| entry.host);
+        let over =
+            hosts.filter_map(|host| match self.trunks.taken_way(host, now)?.hosts.as_slice() {
+                [_, gateways @ .., _] if !gateways.is_empty() => {
+                    Some((host.0, gateways.iter().map(name).collect()))
+                }
+                _ => None,
+            });
+        over.collect()
     }
 
     /// The daemon of a host ends in order. The word of that is given when the jobs have heard of it.

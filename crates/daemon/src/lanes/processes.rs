@@ -118,6 +118,7 @@ impl Lanes {
         self.dials.retain(|_, one| one.name.0.segment != segment);
         self.awaited.retain(|one| one.name.0.segment != segment);
         self.reports.retain(|report| report.job != job);
+        self.passed.retain(|(own, _, _), _| own.segment != segment);
         self.leaving.forget(job);
         self.relays.forget(segment);
     }

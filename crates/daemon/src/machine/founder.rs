@@ -355,6 +355,15 @@ impl Founder {
                 "{machine} ends with {name}, its founder: stop it, or start it on a host that stays on"
             ));
         }
+        let behind = self.only_behind(context, host);
+        if !behind.is_empty() {
+            let behind: Vec<String> = behind.iter().map(|host| name_of(context, *host)).collect();
+            let verb = if behind.len() == 1 { "is" } else { "are" };
+            return Err(format!(
+                "{} {verb} reached over {name} alone: remove that first",
+                behind.join(", ")
+            ));
+        }
         self.book.close_host(host);
         // The command asks again until no job is there.
         if self.hosts.get(&host).is_some_and(|note| note.state == HostState::Up) {
@@ -377,6 +386,17 @@ impl Founder {
         let mut jobs = self.job_statuses(context);
         jobs.retain(|job| there.contains(&job.job));
         Ok(jobs)
+    }
+
+    /// The hosts that the founder reaches over this one alone.
+    fn only_behind(&self, context: &Context<'_>, gateway: HostNumber) -> Vec<HostNumber> {
+        let is_over = |host: HostNumber| {
+            let routes = context.routes(context.own_host(), host);
+            !routes.is_empty() && routes.iter().all(|route| route.gateways.contains(&gateway))
+        };
+        let others =
+            self.hosts.iter().filter(|(host, note)| **host != gateway && note.state.is_up());
+        others.map(|(host, _)| *host).filter(|host| is_over(*host)).collect()
     }
 
     fn book(

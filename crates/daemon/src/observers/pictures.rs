@@ -389,10 +389,11 @@ impl Observer {
 pub(crate) fn picture_message(
     part: Option<&PartOfHost>,
     own: HostNumber,
-    request: u64,
-    is_glance: bool,
+    ways: Vec<(u16, Vec<String>)>,
+    (request, is_glance): (u64, bool),
 ) -> DaemonMessage {
     let picture = part.and_then(|part| picture_of(part, own, is_glance));
+    let picture = picture.map(|picture| HostPicture { ways, ..picture });
     let message = DaemonMessage::Picture { request, picture: Box::new(picture) };
     match message.encode().len() < CONTENT_BYTES_MAX / 2 {
         true => message,
@@ -517,7 +518,8 @@ mod tests {
         let asked = [1, 2].map(|host| (HostNumber(host), wanted.clone()));
         assert_eq!(outgoing, asked);
         let part = bench.parts.get(JOB);
-        let DaemonMessage::Picture { picture, .. } = picture_message(part, HostNumber(1), 1, true)
+        let DaemonMessage::Picture { picture, .. } =
+            picture_message(part, HostNumber(1), Vec::new(), (1, true))
         else {
             panic!("no picture")
         };

@@ -235,6 +235,11 @@ impl Link {
         self.pause = (self.pause * 2).min(PAUSE_MAX);
     }
 
+    /// Goes on waiting for a trunk: the other host is there, and its daemon is stopped.
+    pub(crate) fn wait(&mut self, answered: Duration) {
+        self.down_since = self.down_since.max(answered);
+    }
+
     /// Whether the link is given up: its daemon has ended, or nothing was reached for this long.
     pub(crate) fn is_hopeless(&self, limit: Duration, now: Duration) -> bool {
         let is_refused = self.was_up && self.refused_rounds >= REFUSED_ROUNDS_MAX;

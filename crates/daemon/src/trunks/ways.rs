@@ -9,14 +9,17 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use landeck_machine::routes::{Route, Routes};
-use landeck_wire::HostNumber;
 use landeck_wire::preamble::Preamble;
 use landeck_wire::word::HostPlace;
+use landeck_wire::{ControlMessage, HostNumber};
 
-use super::Trunks;
+use super::{Trunks, Use};
 use crate::addresses::in_order;
-use crate::calls::dial::{Dial, Pass};
+use crate::calls::dial::{DIAL_TIME, Dial, Pass};
+use crate::heartbeats::peer_address;
 use crate::reactor::Reactor;
+use crate::trunks::envelope::EnvelopeClass;
+use crate::trunks::link::Link;
 
 /// An address that did not answer is left out for so long.
 const LEFT_OUT_TIME: Duration = Duration::from_secs(10);
@@ -78,7 +81,9 @@ impl Trunks {
 
     /// A host is connected: it is reached, and if it is a gateway, hosts behind it can be.
     pub(super) fn is_reached(&mut self, host: HostNumber, now: Duration) {
-        self.ways.routes.renew(host);
+        if self.socket(host).is_some() {
+            self.ways.routes.found_well(&[self.own, host]);
+        }
         if self.is_gateway(host) {
             self.links.values_mut().for_each(|link| link.hurry(now));
         }
@@ -102,6 +107,13 @@ impl Trunks {
             }
         }
         ways
+    }
+
+    /// The way to a host that the next connection takes.
+    pub(crate) fn taken_way(&self, host: HostNumber, now: Duration) -> Option<Way> {
+        let mut ways = self.ways(host, now);
+        let at = ways.iter().position(|way| !way.is_broken).unwrap_or(0);
+        (at < ways.len()).then(|| ways.swap_remove(at))
     }
 
     /// The addresses of a host, in the order in which they are dialled: of those in networks that both hosts are in, if that
@@ -141,9 +153,13 @@ impl Trunks {
             return Err(NoWay::Failed(io::Error::new(io::ErrorKind::HostUnreachable, text)));
         }
         let passes = self.passes(&way.hosts)?;
+        // Where there is another way, a pair must not be without a connection for T because of this one.
+        let is_urgent = self.ways.has_gateways() && ways.len() > 1;
+        let time = if is_urgent { DIAL_TIME.min(self.silence / 2) } else { DIAL_TIME };
         let is_narrow = way.hosts[1..].iter().any(|host| self.is_narrow(*host));
         let to = (way.address, is_narrow);
-        Dial::begin(reactor, token, to, (way.hosts.clone(), passes), now).map_err(NoWay::Failed)
+        let over = (way.hosts.clone(), passes);
+        Dial::begin(reactor, token, to, over, (now, time)).map_err(NoWay::Failed)
     }
 
     /// Begins to open a connection to a host that this one reaches without a gateway, at one of its addresses, counted from 0.
@@ -160,7 +176,8 @@ impl Trunks {
         let address = *self.addresses(host).get(at).ok_or(NoWay::Over)?;
         let to = (address, self.is_narrow(host));
         let hosts = (vec![self.own, host], VecDeque::new());
-        Dial::begin(reactor, token, to, hosts, now).map_err(NoWay::Failed)
+        let time = DIAL_TIME.min(self.silence / 2);
+        Dial::begin(reactor, token, to, hosts, (now, time)).map_err(NoWay::Failed)
     }
 
     /// The requests to the gateways between the first and the last of these hosts.
@@ -190,6 +207,47 @@ impl Trunks {
         }
     }
 
+    /// A trunk carries nothing any more: other ways than its own come first.
+    pub(super) fn leave_way_of(&mut self, token: u64, now: Duration) {
+        let Some(one) = self.trunks.get(&token).filter(|one| one.is_passed) else { return };
+        let Use::Link { host, .. } = one.serves else { return };
+        if !one.hosts.is_empty() {
+            return self.ways.routes.found_mute(one.hosts.clone(), now);
+        }
+        // The other side has dialled it. The nearest gateway is known by its address.
+        let address = one.trunk.socket().and_then(peer_address);
+        let nearest = address.map_or(Vec::new(), |address| self.at(address));
+        for route in self.ways.routes.between(self.own, host, now) {
+            if route.gateways.first().is_some_and(|first| nearest.contains(first)) {
+                let hosts = [&[self.own][..], &route.gateways, &[host]].concat();
+                self.ways.routes.found_mute(hosts, now);
+            }
+        }
+    }
+
+    /// A host is not heard, and its kernel has answered at this time: its daemon is waited for.
+    pub(crate) fn wait_for(&mut self, host: HostNumber, answered: Duration) {
+        if let Some(link) = self.links.get_mut(&host) {
+            link.wait(answered);
+        }
+    }
+
+    /// The hosts with this address.
+    fn at(&self, address: IpAddr) -> Vec<HostNumber> {
+        let has = |link: &&Link| link.entry.addresses.iter().any(|known| known.ip() == address);
+        self.links.values().filter(has).map(|link| link.entry.host).collect()
+    }
+
+    /// A gateway passes nothing on at the moment.
+    pub(crate) fn gateway_silent(&mut self, gateway: HostNumber, now: Duration) {
+        self.ways.routes.found_silent(gateway, now);
+    }
+
+    /// A host is lost: nothing passes it, and nothing reaches it.
+    pub(crate) fn host_lost(&mut self, host: HostNumber) {
+        self.ways.routes.remove(host);
+    }
+
     /// Takes the steps that this host has found broken since the last call.
     pub(crate) fn take_broken(&mut self) -> BTreeSet<(HostNumber, HostNumber)> {
         std::mem::take(&mut self.ways.found_broken)
@@ -198,6 +256,19 @@ impl Trunks {
     /// A host has found a step broken.
     pub(crate) fn note_broken(&mut self, (from, to): (HostNumber, HostNumber), now: Duration) {
         self.ways.routes.found_broken(from, to, now);
+    }
+
+    /// The last gateways on the ways to a host: they reach it themselves.
+    pub(crate) fn last_gateways_to(&self, host: HostNumber, now: Duration) -> BTreeSet<HostNumber> {
+        let routes = self.ways.routes.between(self.own, host, now);
+        routes.iter().filter_map(|route| route.gateways.last().copied()).collect()
+    }
+
+    /// Sends something without a meaning to a host that is connected, so that its kernel answers.
+    pub(crate) fn nudge(&mut self, host: HostNumber) {
+        if let Some(receipt) = self.links.get(&host).map(Link::receipt) {
+            self.send_unnumbered(host, EnvelopeClass::Receipt, &receipt.encode());
+        }
     }
 
     /// The routes between two hosts, as this host knows them, the best first.

@@ -109,6 +109,7 @@ mod tests {
             far: Vec::new(),
             host_names: Vec::new(),
             boards: Vec::new(),
+            ways: Vec::new(),
         };
         Picture::join(vec![host], Vec::new())
     }

@@ -7,6 +7,7 @@
 
 mod capture;
 mod environment;
+mod gateways;
 mod growing;
 mod links;
 mod load;
