@@ -304,8 +304,8 @@ impl MachineMap {
         text
     }
 
-    /// The number of switches above one.
-    fn height_above(&self, switch: usize) -> usize {
+    /// The number of switches from one up to its root.
+    fn steps_to_root(&self, switch: usize) -> usize {
         let above = |switch: &usize| Some(self.switches[*switch].uplink.as_ref()?.switch);
         core::iter::successors(Some(switch), above).take(self.switches.len()).count()
     }

@@ -279,7 +279,7 @@ fn plans(map: &MachineMap) -> Vec<GroupPlan> {
             lanes.sort_unstable();
             lanes.dedup();
         }
-        below_last(map, &mut plan.switches);
+        order_upwards(map, &mut plan.switches);
         plan.host_width = plan.host_width.max(HOST_WIDTH_MIN);
         let networks = plan.networks.iter().map(|network| network_label(map, *network));
         let labels = networks.chain(plan.switches.iter().map(|switch| switch_label(map, *switch)));
@@ -292,8 +292,8 @@ fn plans(map: &MachineMap) -> Vec<GroupPlan> {
 }
 
 /// Orders switches so that each comes before that above it.
-fn below_last(map: &MachineMap, switches: &mut [usize]) {
-    switches.sort_by_key(|switch| core::cmp::Reverse(map.height_above(*switch)));
+fn order_upwards(map: &MachineMap, switches: &mut [usize]) {
+    switches.sort_by_key(|switch| core::cmp::Reverse(map.steps_to_root(*switch)));
 }
 
 /// Gives each box its columns and its place from left to right. Returns the rows of hosts, and the right edge.
@@ -347,7 +347,7 @@ impl Layout {
         let within: BTreeSet<usize> = plans.iter().flat_map(|plan| plan.switches.clone()).collect();
         let mut below: Vec<usize> =
             (0..map.switches.len()).filter(|it| !within.contains(it)).collect();
-        below_last(map, &mut below);
+        order_upwards(map, &mut below);
         let mut y = bottom + SITE_GAP;
         for &switch in &below {
             layout.switches[switch] = Area { x: MARGIN, y, width: 0.0, height: BAR_HEIGHT };
