@@ -429,6 +429,11 @@ impl<'a> Context<'a> {
         self.hub.describe(text)
     }
 
+    /// The content of the description by which hosts are placed; empty if there is none.
+    pub(crate) fn description(&self) -> &str {
+        self.hub.description()
+    }
+
     /// Whether a way leads from this host to one of this name with these addresses, over gateways that are there.
     pub(crate) fn has_way_to(&self, name: &str, addresses: &[IpAddr]) -> bool {
         self.hub.has_way_to(name, addresses)

@@ -84,6 +84,8 @@ pub enum MachineQuestion {
         /// The content of its file.
         text: String,
     },
+    /// By which description are hosts placed?
+    Description,
     /// Which routes lead from a host to the others?
     Routes {
         /// The host; `None` for that of the caller.
@@ -148,6 +150,8 @@ pub enum MachineQuestion {
 pub enum MachineAnswer {
     /// The hosts and jobs.
     Status(Box<MachineStatus>),
+    /// The content of the file of the description; empty if there is none.
+    Description(String),
     /// The routes from a host to the others, the best to each first; or why there is no such host.
     Routes(Result<Vec<RouteStatus>, String>),
     /// The daemon was admitted, or not.
@@ -209,6 +213,8 @@ pub struct HostStatus {
     pub site: String,
     /// Whether it passes connections on between its networks.
     pub is_gateway: bool,
+    /// The numbers of its networks in the description.
+    pub networks: Vec<u16>,
 }
 
 /// A route between two hosts.

@@ -213,6 +213,17 @@ impl MachineCall {
         }
     }
 
+    /// Asks by which description hosts are placed. It is empty if there is none.
+    ///
+    /// # Errors
+    /// [`MachineError::Silent`], [`MachineError::CutOff`].
+    pub fn description(&mut self) -> Result<String, MachineError> {
+        match self.ask(MachineQuestion::Description)? {
+            MachineAnswer::Description(text) => Ok(text),
+            _ => Err(self.confused()),
+        }
+    }
+
     /// Asks which routes lead from a host, or from this one, to the others.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ mod hosts;
 mod line;
 mod misplaced;
 mod mpiexec;
+mod picture;
 mod plan;
 mod seeing;
 mod simulate;

@@ -22,6 +22,7 @@ use crate::hosts::ReachArguments;
 use crate::seeing::why::log_lines;
 
 mod check;
+mod map;
 mod routes;
 mod status;
 mod watch;
@@ -68,6 +69,19 @@ enum VmAction {
     Check {
         /// The file, in TOML
         file: PathBuf,
+    },
+    /// Draw a machine: its sites, hosts, networks and switches.
+    ///
+    /// Without --svg, a map in text is printed. Hosts that take no part are shown with their state.
+    Map {
+        /// A file that describes a machine, in TOML [default: the running machine]
+        #[arg(value_name = "FILE", conflicts_with = "machine")]
+        file: Option<PathBuf>,
+        #[command(flatten)]
+        which: WhichMachine,
+        /// Draw a picture into this SVG file
+        #[arg(long, value_name = "FILE")]
+        svg: Option<PathBuf>,
     },
     /// Show which ways lead from a host to the others, with the reason for each.
     ///
@@ -179,6 +193,8 @@ pub(crate) enum VmError {
     Terminal(std::io::Error),
     #[error("{path} cannot be read: {reason}; give a file that describes a machine")]
     Unreadable { path: String, reason: String },
+    #[error("{path} cannot be written: {reason}; choose another file for --svg")]
+    Unwritable { path: String, reason: String },
     #[error(transparent)]
     Say(#[from] SayError),
 }
@@ -198,6 +214,12 @@ impl VmArguments {
             VmAction::Status { which, json, watch } => show(which.call()?, json, watch),
             VmAction::Top { which, once } => top(which.call()?, once),
             VmAction::Check { file } => check::run(&file),
+            VmAction::Map { file: Some(file), svg, .. } => {
+                map::show_described(&file, svg.as_deref())
+            }
+            VmAction::Map { file: None, which, svg } => {
+                map::show_running(which.call()?, svg.as_deref())
+            }
             VmAction::Routes { from, which, json } => show_routes(which.call()?, from, json),
             VmAction::Drain { host, reason, which } => {
                 let drain = MachineQuestion::Drain { host, reason };
@@ -276,7 +298,7 @@ fn start(
         _ => None,
     };
     if let Some(Err(errors)) = &described {
-        errors.iter().for_each(|error| complain(error));
+        errors.iter().for_each(complain);
         return Ok(ExitCode::FAILURE);
     }
     let described = described.and_then(Result::ok);

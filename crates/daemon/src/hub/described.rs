@@ -50,6 +50,11 @@ impl Hub {
         Ok(())
     }
 
+    /// The content of the description that is in use; empty if there is none.
+    pub(crate) fn description(&self) -> &str {
+        self.described.text()
+    }
+
     /// The place of a host with this name and these addresses.
     pub(super) fn place_of(&self, name: &str, addresses: &[SocketAddr]) -> HostPlace {
         let addresses: Vec<IpAddr> = addresses.iter().map(SocketAddr::ip).collect();

@@ -97,6 +97,9 @@ impl Founder {
         match question {
             MachineQuestion::Status => MachineAnswer::Status(Box::new(self.status(context))),
             MachineQuestion::Describe { text } => MachineAnswer::Done(context.describe(text)),
+            MachineQuestion::Description => {
+                MachineAnswer::Description(context.description().to_owned())
+            }
             MachineQuestion::Routes { from: wanted } => {
                 let from = wanted.map_or(Ok(from), |name| self.host_named(context, &name));
                 MachineAnswer::Routes(from.map(|from| self.routes(context, from)))
@@ -521,17 +524,21 @@ impl Founder {
     fn status(&self, context: &Context<'_>) -> MachineStatus {
         let millis = |since| u64::try_from(context.now().saturating_sub(since).as_millis());
         let gone_after = HostTiming::new(context.options().host_timeout()).gone_after();
-        let host = |(number, note): (&HostNumber, &HostNote)| HostStatus {
-            number: *number,
-            name: name_of(context, *number),
-            state: note.state,
-            since_ms: millis(note.since).unwrap_or(u64::MAX),
-            cores: context.cores(*number),
-            processes: self.processes_on(*number),
-            why: note.why_until(context.now(), gone_after),
-            load: self.book.host_load(*number),
-            site: place_of(context, *number).site,
-            is_gateway: place_of(context, *number).is_gateway,
+        let host = |(number, note): (&HostNumber, &HostNote)| {
+            let HostPlace { site, is_gateway, networks } = place_of(context, *number);
+            HostStatus {
+                number: *number,
+                name: name_of(context, *number),
+                state: note.state,
+                since_ms: millis(note.since).unwrap_or(u64::MAX),
+                cores: context.cores(*number),
+                processes: self.processes_on(*number),
+                why: note.why_until(context.now(), gone_after),
+                load: self.book.host_load(*number),
+                site,
+                is_gateway,
+                networks: networks.iter().map(|place| place.network).collect(),
+            }
         };
         MachineStatus {
             name: self.name.clone(),

@@ -1,12 +1,10 @@
 //! A chart of lines as SVG, in the look of STYLE.md: each line is named where it ends.
 
-use std::fmt::Write as _;
+use crate::picture::{HEIGHT, Picture, WIDTH};
 
 use super::study::{Along, Series, Study};
 use super::table::{short, thousands};
 
-const WIDTH: f64 = 1200.0;
-const HEIGHT: f64 = 760.0;
 const LEFT: f64 = 110.0;
 const RIGHT: f64 = 260.0;
 const TOP: f64 = 150.0;
@@ -60,7 +58,7 @@ pub(crate) fn svg(study: &Study, note: &str) -> String {
     let horizontal =
         Scale::around(study.places.iter().map(|&place| place as f64), LEFT, WIDTH - RIGHT, 1.1);
     let vertical = Scale::around(times, HEIGHT - BOTTOM, TOP, 1.25);
-    picture.axes(study, &horizontal, &vertical);
+    axes(&mut picture, study, &horizontal, &vertical);
     let mut ends = Vec::new();
     for ((number, series), times) in (0..).zip(&study.series).zip(&study.times_us) {
         let colour = shade(study, number);
@@ -80,105 +78,29 @@ pub(crate) fn svg(study: &Study, note: &str) -> String {
     picture.finish()
 }
 
-/// An SVG picture under construction.
-pub(crate) struct Picture {
-    text: String,
-}
-
-impl Picture {
-    pub(crate) fn new(title: &str, note: &str) -> Self {
-        let mut picture = Self { text: String::new() };
-        let _ = writeln!(
-            picture.text,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
-             font-family=\"Ubuntu, sans-serif\" font-weight=\"300\">\n\
-             <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#FFFFFF\"/>"
-        );
-        picture.words(title, (24.0, 38.0), "start", 27, "#1E1E1E");
-        for (number, line) in wrapped(note, 135).into_iter().enumerate() {
-            picture.words(&line, (24.0, 68.0 + 22.0 * number as f64), "start", 16, "#646464");
-        }
-        picture
+/// Draws the axes with their names, and lines of equal times.
+fn axes(picture: &mut Picture, study: &Study, horizontal: &Scale, vertical: &Scale) {
+    for value in vertical.ticks() {
+        let y = vertical.at(value);
+        picture.rectangle((LEFT, y), WIDTH - RIGHT - LEFT, 1.0, "#DEDEDE");
+        picture.words(&tick(value), (LEFT - 12.0, y), "end", 20, "#1E1E1E");
     }
-
-    /// Writes words whose middle height is at a place.
-    pub(crate) fn words(
-        &mut self,
-        words: &str,
-        (x, y): (f64, f64),
-        anchor: &str,
-        letter: u32,
-        colour: &str,
-    ) {
-        let (words, y) = (escaped(words), y + f64::from(letter) * 0.35);
-        let _ = writeln!(
-            self.text,
-            "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{letter}\" text-anchor=\"{anchor}\" \
-             fill=\"{colour}\">{words}</text>"
-        );
-    }
-
-    pub(crate) fn rectangle(&mut self, (x, y): (f64, f64), width: f64, height: f64, colour: &str) {
-        let _ = writeln!(
-            self.text,
-            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" \
-             fill=\"{colour}\"/>"
-        );
-    }
-
-    fn line(&mut self, corners: &[(f64, f64)], colour: &str) {
-        let points: Vec<String> = corners.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
-        let _ = writeln!(
-            self.text,
-            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2.5\"/>",
-            points.join(" ")
-        );
-        for (x, y) in corners {
-            let _ = writeln!(
-                self.text,
-                "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{colour}\"/>"
-            );
+    let mut free_from = f64::MIN;
+    for &place in &study.places {
+        let (x, label) = (horizontal.at(place as f64), thousands(place));
+        let half = label.len() as f64 * 5.5;
+        if x - half > free_from {
+            picture.words(&label, (x, HEIGHT - BOTTOM + 24.0), "middle", 20, "#1E1E1E");
+            free_from = x + half + 10.0;
         }
     }
-
-    /// Draws a thin line from the end of a line to its name.
-    fn lead(&mut self, (x, y): (f64, f64), (name_x, name_y): (f64, f64), colour: &str) {
-        let _ = writeln!(
-            self.text,
-            "<line x1=\"{:.1}\" y1=\"{y:.1}\" x2=\"{name_x:.1}\" y2=\"{name_y:.1}\" stroke=\"{colour}\" \
-             stroke-width=\"1\"/>",
-            x + 4.0
-        );
-    }
-
-    fn axes(&mut self, study: &Study, horizontal: &Scale, vertical: &Scale) {
-        for value in vertical.ticks() {
-            let y = vertical.at(value);
-            self.rectangle((LEFT, y), WIDTH - RIGHT - LEFT, 1.0, "#DEDEDE");
-            self.words(&tick(value), (LEFT - 12.0, y), "end", 20, "#1E1E1E");
-        }
-        let mut free_from = f64::MIN;
-        for &place in &study.places {
-            let (x, label) = (horizontal.at(place as f64), thousands(place));
-            let half = label.len() as f64 * 5.5;
-            if x - half > free_from {
-                self.words(&label, (x, HEIGHT - BOTTOM + 24.0), "middle", 20, "#1E1E1E");
-                free_from = x + half + 10.0;
-            }
-        }
-        self.words("microseconds, lower is better", (24.0, TOP - 22.0), "start", 20, "#1E1E1E");
-        let name = match study.along {
-            Along::Sizes(_) => "bytes",
-            Along::Processes(_) => "processes",
-        };
-        let middle = f64::midpoint(LEFT, WIDTH - RIGHT);
-        self.words(name, (middle, HEIGHT - 28.0), "middle", 20, "#1E1E1E");
-    }
-
-    pub(crate) fn finish(mut self) -> String {
-        self.text.push_str("</svg>\n");
-        self.text
-    }
+    picture.words("microseconds, lower is better", (24.0, TOP - 22.0), "start", 20, "#1E1E1E");
+    let name = match study.along {
+        Along::Sizes(_) => "bytes",
+        Along::Processes(_) => "processes",
+    };
+    let middle = f64::midpoint(LEFT, WIDTH - RIGHT);
+    picture.words(name, (middle, HEIGHT - 28.0), "middle", 20, "#1E1E1E");
 }
 
 /// Formats a number on an axis.
@@ -188,27 +110,6 @@ fn tick(value: f64) -> String {
         return label;
     }
     label.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-/// Escapes the letters that mean something in XML.
-pub(crate) fn escaped(words: &str) -> String {
-    words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
-/// Breaks words into lines of at most this many letters.
-fn wrapped(words: &str, most: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in words.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.is_empty() => line.push_str(word),
-            Some(line) if line.len() + word.len() < most => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }
 
 /// Moves overlapping names apart, as little as possible, and keeps their order.
@@ -308,11 +209,5 @@ mod tests {
         assert_eq!((scale.at(10.0), scale.at(1000.0)), (0.0, 100.0));
         assert!((scale.at(100.0) - 50.0).abs() < 1e-9);
         assert_eq!(scale.ticks().len(), 7);
-    }
-
-    #[test]
-    fn words_are_safe_in_a_picture() {
-        assert_eq!(escaped("<a & \"b\">"), "&lt;a &amp; &quot;b&quot;&gt;");
-        assert_eq!(wrapped("one two three", 8), ["one two", "three"]);
     }
 }

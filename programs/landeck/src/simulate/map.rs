@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::chart::{Picture, colour};
+use crate::picture::Picture;
+
+use super::chart::colour;
 use super::study::Study;
 use super::table::thousands;
 

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::chart::escaped;
 use super::study::Study;
 use super::table;
+use crate::picture::escaped;
 
 /// A section of the page: a heading, a picture, and a table.
 pub(crate) struct Section {

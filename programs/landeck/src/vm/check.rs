@@ -21,7 +21,8 @@ pub(super) struct DescribedMachine {
     pub(super) name: String,
     /// Its content.
     pub(super) text: String,
-    description: Description,
+    /// Its meaning.
+    pub(super) description: Description,
 }
 
 impl DescribedMachine {
@@ -45,7 +46,7 @@ pub(super) fn run(path: &Path) -> Result<ExitCode, VmError> {
             Ok(ExitCode::SUCCESS)
         }
         Err(errors) => {
-            errors.iter().for_each(|error| complain(error));
+            errors.iter().for_each(complain);
             Ok(ExitCode::FAILURE)
         }
     }

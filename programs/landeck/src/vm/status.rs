@@ -254,6 +254,7 @@ pub(super) mod tests {
             load: None,
             site: String::new(),
             is_gateway: false,
+            networks: Vec::new(),
         };
         let load = HostLoad {
             running_hundredths: 250,

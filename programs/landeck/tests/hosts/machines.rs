@@ -686,3 +686,19 @@ fn a_job_sees_a_host_come_and_leave() {
     job.end().assert(0, &[]);
     cluster.stop_lab();
 }
+
+#[test]
+fn a_running_machine_is_drawn_as_it_was_described() {
+    let Some(cluster) = Cluster::wished("drawn", &Wish::hosts(2)) else { return };
+    let script = "printf 'network.a = { site = \"x\" }\nhost.n1 = { eth0 = \"a\" }\nhost.n2 = { eth0 = \"a\" }\n' \
+                  >/tmp/lab.toml && exec \"$0\" vm start /tmp/lab.toml --rsh landeck-rsh";
+    let mut start = cluster.hosts.command(0, "sh");
+    run(start.args(["-c", script]).arg(landeck()).stdin(Stdio::null())).assert(0, &[]);
+    let map =
+        "lab: 2 hosts, 1 site, 1 network\n\nsite x\n  n1  a\n  n2  a\n\nnetworks\n  a    site x\n";
+    for host in [0, 1] {
+        let drawn = run(&mut cluster.landeck_on(host, &["vm", "map"]));
+        assert_eq!(drawn.assert(0, &[]).out, map);
+    }
+    cluster.stop_lab();
+}
