@@ -11,8 +11,10 @@ use std::process::Command;
 use crate::Problem;
 
 mod list;
+mod routes;
 
 use list::{MUTANTS, Mutant};
+use routes::ROUTE_MUTANTS;
 
 /// Stands between a crate and the name of a unit test there. Trunks number what they carry, for example, so no simulated word
 /// comes out of order.
@@ -23,7 +25,7 @@ const REPETITIONS: usize = 3;
 
 /// Tries the mutants of the files with this in their names; true if each is caught.
 pub(crate) fn run(root: &Path, of: &str) -> Result<bool, Problem> {
-    let mutants: Vec<&Mutant> = MUTANTS.iter().filter(|mutant| mutant.file.contains(of)).collect();
+    let mutants: Vec<&Mutant> = all().filter(|mutant| mutant.file.contains(of)).collect();
     let copy = Copy::make(root)?;
     let units = |test: &'static str| test.find(UNITS).map_or("", |at| &test[..at + UNITS.len()]);
     for tests in mutants.iter().map(|mutant| units(mutant.test)).collect::<BTreeSet<_>>() {
@@ -51,6 +53,10 @@ pub(crate) fn run(root: &Path, of: &str) -> Result<bool, Problem> {
     }
     say!("{} passed, {survivors} failed", mutants.len() - survivors);
     Ok(survivors == 0)
+}
+
+fn all() -> impl Iterator<Item = &'static Mutant> {
+    MUTANTS.iter().chain(ROUTE_MUTANTS)
 }
 
 /// A copy of the repository with a build of its own.
@@ -142,7 +148,7 @@ mod tests {
 
     #[test]
     fn each_mutant_changes_one_place_of_a_file() {
-        for mutant in MUTANTS {
+        for mutant in all() {
             let text = fs::read_to_string(crate::root().join(mutant.file)).expect("a file");
             assert_eq!(text.matches(mutant.line).count(), 1, "{}: {}", mutant.file, mutant.line);
             assert_ne!(mutant.line, mutant.changed);

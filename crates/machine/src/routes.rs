@@ -107,10 +107,25 @@ impl Routes {
         }
     }
 
-    /// The routes between two hosts, the best first, whether or not a step is broken. Each further one shares as few gateways
-    /// with those before as it can. None if no network and no gateway joins them.
+    /// The routes between two hosts, the fastest first, whether or not a step is broken. They share as few gateways as they can.
+    /// Where each has had a broken step, one more follows whose steps have not been broken for the longest time. So there is a
+    /// route without a broken step if there can be one, and all are tried in time, however many steps are broken. None if no
+    /// network and no gateway joins the hosts.
     #[must_use]
     pub fn between(&self, from: HostNumber, to: HostNumber, now: Duration) -> Vec<Route> {
+        let mut found = self.apart(from, to, now);
+        found.sort_by_key(|route| route.mib_ns);
+        if found.iter().all(|route| self.was_broken(from, route, to)) {
+            // It is the last one, so that a caller that tries one route after the other skips none when this one changes.
+            let other = self.longest_unbroken((from, to));
+            let new = other.filter(|other| found.iter().all(|one| one.gateways != *other));
+            found.extend(new.map(|gateways| self.route(from, gateways, to, now)));
+        }
+        found
+    }
+
+    /// Routes each of which shares as few gateways with those before as it can.
+    fn apart(&self, from: HostNumber, to: HostNumber, now: Duration) -> Vec<Route> {
         let mut found: Vec<Route> = Vec::new();
         while found.len() < ROUTES_MAX {
             let uses = |host: HostNumber| {
@@ -119,46 +134,62 @@ impl Routes {
                 let is_direct = host == to && found.iter().any(|route| route.gateways.is_empty());
                 before as u64 + u64::from(is_direct)
             };
-            let next = self.best((from, to), |host, last| match (host == to, last == from) {
-                (true, false) => 0,
-                _ => uses(host),
+            let next = self.best((from, to), |(last, host)| match (host == to, last == from) {
+                (true, false) => Some(0),
+                _ => Some(uses(host)),
             });
             match next.filter(|next| found.iter().all(|one| one.gateways != *next)) {
                 Some(gateways) => found.push(self.route(from, gateways, to, now)),
                 None => break,
             }
         }
-        found.sort_by_key(|route| route.mib_ns);
         found
     }
 
-    /// The gateways of the best route, where `uses` says how often a step to a host, from another one, is to be avoided.
+    /// The gateways of the route whose steps have not been found broken for the longest time.
+    fn longest_unbroken(&self, ends: (HostNumber, HostNumber)) -> Option<Vec<HostNumber>> {
+        let mut times: Vec<Duration> = self.broken.values().copied().collect();
+        times.sort_unstable();
+        let since = |time: Option<&Duration>| {
+            self.best(ends, |step| (self.broken.get(&step) <= time).then_some(0))
+        };
+        let at = times.partition_point(|time| since(Some(time)).is_none());
+        since(None).or_else(|| since(times.get(at)))
+    }
+
+    /// The gateways of the best route, where `uses` says how often a step from one host to another is to be avoided; `None`
+    /// if always.
     fn best(
         &self,
         (from, to): (HostNumber, HostNumber),
-        uses: impl Fn(HostNumber, HostNumber) -> u64,
+        uses: impl Fn((HostNumber, HostNumber)) -> Option<u64>,
     ) -> Option<Vec<HostNumber>> {
         let steps: Vec<HostNumber> =
             self.gateways().filter(|host| *host != to).chain([to]).collect();
         let mut layers: Vec<Best> = vec![BTreeMap::from([(from, (0, from))])];
+        let mut cheapest = BTreeMap::from([(from, 0)]);
         while layers.len() <= GATEWAYS_MAX + 1 {
             let mut next = Best::new();
             for (&at, &(cost, _)) in layers.last()? {
                 for &step in steps.iter().filter(|step| at != to && **step != at) {
                     let Some(ns_per_kib) = self.step(at, step) else { continue };
-                    let avoided = uses(step, at);
+                    let Some(avoided) = uses((at, step)) else { continue };
                     let gateway = if step == to { 0 } else { GATEWAY_NS };
                     let link = u64::from(ns_per_kib) * COMPARED_KIB;
                     let cost = cost + link + gateway + AVOIDED * avoided;
-                    let known = next.entry(step).or_insert((cost, at));
-                    if cost < known.0 {
-                        *known = (cost, at);
+                    // A way with more steps is of use where it costs less. So none comes twice to a host.
+                    if cheapest.get(&step).is_none_or(|least| cost < *least) {
+                        cheapest.insert(step, cost);
+                        next.insert(step, (cost, at));
                     }
                 }
             }
+            if next.is_empty() {
+                break;
+            }
             layers.push(next);
         }
-        // A way with fewer steps wins among equals. One that comes twice to a host costs more than one that does not.
+        // A way with fewer steps wins among equals.
         let ends = layers.iter().enumerate().skip(1);
         let best = ends.filter_map(|(steps, layer)| Some((layer.get(&to)?.0, steps))).min();
         let (_, steps) = best?;
@@ -188,18 +219,24 @@ impl Routes {
             u64::from(self.step(*a, *b).unwrap_or(NS_PER_KIB)) * COMPARED_KIB
         };
         let mib_ns = steps().map(link).sum::<u64>() + GATEWAY_NS * gateways.len() as u64;
-        let is_broken = |(from, to): &(&HostNumber, &HostNumber)| {
+        let is_broken = |step: &(HostNumber, HostNumber)| {
             // A silent host may be silent on another way alone.
-            self.is_broken(**from, **to, now) || (**to != last && self.is_silent(**to, now))
+            self.is_broken(*step, now) || (step.1 != last && self.is_silent(step.1, now))
         };
-        let broken = steps().find(is_broken).map(|(from, to)| (*from, *to));
+        let broken = steps().map(|(a, b)| (*a, *b)).find(is_broken);
         let is_mute = self.mute.get(&hosts).is_some_and(|at| now < *at + BROKEN_TIME);
         let broken = broken.or(is_mute.then_some((from, to)));
         Route { gateways, mib_ns, broken }
     }
 
-    fn is_broken(&self, from: HostNumber, to: HostNumber, now: Duration) -> bool {
-        self.broken.get(&(from, to)).is_some_and(|at| now < *at + BROKEN_TIME)
+    /// Whether a step of a route was found broken, and not found well since then.
+    fn was_broken(&self, from: HostNumber, route: &Route, to: HostNumber) -> bool {
+        let hosts = [&[from][..], &route.gateways, &[to]].concat();
+        hosts.windows(2).any(|step| self.broken.contains_key(&(step[0], step[1])))
+    }
+
+    fn is_broken(&self, step: (HostNumber, HostNumber), now: Duration) -> bool {
+        self.broken.get(&step).is_some_and(|at| now < *at + BROKEN_TIME)
     }
 
     fn is_silent(&self, gateway: HostNumber, now: Duration) -> bool {
@@ -365,6 +402,35 @@ mod tests {
         assert_eq!(broken(&routes, 10), [false, false]);
         routes.remove(HostNumber(1));
         assert_eq!(gateways(&routes, 0, 3), [[5, 2]]);
+    }
+
+    #[test]
+    fn where_each_route_was_broken_another_one_follows() {
+        let mut routes = Routes::default();
+        let networks: [&[(u16, u32)]; 6] = [
+            &[(0, FAST)],
+            &[(0, FAST), (1, FAST)],
+            &[(0, FAST), (1, FAST)],
+            &[(1, FAST), (2, FAST)],
+            &[(1, FAST), (2, FAST)],
+            &[(2, FAST)],
+        ];
+        for (host, networks) in (0..).zip(networks) {
+            routes.set(HostNumber(host), at(networks, true));
+        }
+        let mut found = vec![vec![1, 3], vec![2, 4]];
+        assert_eq!(gateways(&routes, 0, 5), found);
+        let mut broken = |from, to, second| {
+            let at = Duration::from_secs(second);
+            routes.found_broken(HostNumber(from), HostNumber(to), at);
+            gateways(&routes, 0, 5)
+        };
+        assert_eq!(broken(1, 3, 1), found, "one is left");
+        found.push(vec![2, 3]);
+        assert_eq!(broken(2, 4, 2), found);
+        found[2] = vec![1, 4];
+        assert_eq!(broken(2, 3, 3), found);
+        assert_eq!(broken(1, 4, 4), found[..2], "the first two were broken before the others");
     }
 
     #[test]

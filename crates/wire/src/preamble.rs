@@ -151,7 +151,7 @@ impl Preamble {
         bytes[52..56].copy_from_slice(&self.key_generation.to_le_bytes());
         bytes[56..58].copy_from_slice(&self.to.0.to_le_bytes());
         bytes[58..60].copy_from_slice(&self.from.0.to_le_bytes());
-        let flags = u32::from(self.is_plain) * PLAIN | u32::from(self.is_passed) * PASSED;
+        let flags = (u32::from(self.is_plain) * PLAIN) | (u32::from(self.is_passed) * PASSED);
         bytes[60..64].copy_from_slice(&flags.to_le_bytes());
         bytes[64..72].copy_from_slice(&self.job.0.to_le_bytes());
         bytes

@@ -296,7 +296,7 @@ impl Hub {
         let is_gateway = self.trunks.is_gateway(host);
         let hosts = self.members.hosts().map(|entry| entry.host);
         for host in hosts.filter(|other| is_gateway || *other == host) {
-            self.lanes.add_host(host, self.trunks.ways(host, now).len());
+            self.lanes.add_host(host, self.trunks.ways_max(host, now));
         }
     }
 

@@ -109,6 +109,11 @@ impl Trunks {
         ways
     }
 
+    /// The most ways to a host, as long as no host comes or goes: where all have failed, another one may follow.
+    pub(crate) fn ways_max(&self, host: HostNumber, now: Duration) -> usize {
+        self.ways(host, now).len() + usize::from(self.ways.has_gateways())
+    }
+
     /// The way to a host that the next connection takes.
     pub(crate) fn taken_way(&self, host: HostNumber, now: Duration) -> Option<Way> {
         let mut ways = self.ways(host, now);

@@ -12,6 +12,7 @@ mod lanes;
 mod machines;
 mod names;
 mod pairs;
+mod routes;
 mod silences;
 
 use crate::machines::ProtocolFailure;

@@ -14,10 +14,13 @@
 //! | [`lanes`] | two daemons that open lanes between their processes |
 //! | [`names`] | processes of several hosts that publish, find and take back names |
 //! | [`pairs`] | the positions of one pair over lanes that break |
+//! | [`routes`] | pairs of hosts whose connections pass gateways, under cuts |
 //! | [`silences`] | a connection that carries nothing, or whose receiver does not read |
 //! | `growth_parts` | the parts of such jobs, and a checker for each property |
 //! | `host_checks` | the properties of hosts, a checker each |
 //! | `hosts_setting` | the faults of a run |
+//! | `route_checks` | the properties of routes and of pairs behind gateways, a checker each |
+//! | `route_setting` | drawn machines of several networks, their paths and their faults |
 //! | `clock`, `link`, `draw`, `event_log` | clocks, links, random numbers, the last events |
 
 pub(crate) mod carried;
@@ -35,6 +38,9 @@ pub(crate) mod lanes;
 mod link;
 pub(crate) mod names;
 pub(crate) mod pairs;
+mod route_checks;
+mod route_setting;
+pub(crate) mod routes;
 pub(crate) mod silences;
 
 pub(crate) use event_log::ProtocolFailure;
