@@ -376,6 +376,19 @@ impl<'a> Context<'a> {
         &mut self.hub.links.known
     }
 
+    /// Fills in the links of hosts that reach each other over gateways, where they were not found, by those in between.
+    pub(crate) fn compose_links(&mut self, hosts: &[HostNumber]) {
+        for (at, &from) in hosts.iter().enumerate() {
+            for &to in &hosts[at + 1..] {
+                let route = self.routes(from, to).into_iter().next();
+                if let Some(route) = route.filter(|route| !route.gateways.is_empty()) {
+                    let path = [&[from][..], &route.gateways, &[to]].concat();
+                    self.hub.links.known.compose(&path);
+                }
+            }
+        }
+    }
+
     /// The links between hosts that take part whose latency is known here.
     pub(crate) fn links(&self) -> Vec<LinkStatus> {
         let hosts: Vec<HostNumber> = self.hosts().map(|entry| entry.host).collect();

@@ -123,6 +123,23 @@ impl LinkFindings {
         hosts.iter().all(|&one| hosts.iter().all(|&other| is_known(one, other)))
     }
 
+    /// Takes the link between the first and the last of these hosts, if it was not found, for that of the links in between: all
+    /// latencies, and the slowest rate.
+    pub(crate) fn compose(&mut self, hosts: &[HostNumber]) {
+        let (Some(first), Some(last)) = (hosts.first(), hosts.last()) else { return };
+        let pair = |one: HostNumber, other: HostNumber| (one.min(other), one.max(other));
+        if self.0.get(&pair(*first, *last)).is_some_and(|sight| sight.latency_ps.is_some()) {
+            return;
+        }
+        let link = |step: &[HostNumber]| self.0.get(&pair(step[0], step[1])).copied();
+        let Some(links) = hosts.windows(2).map(link).collect::<Option<Vec<LinkSight>>>() else {
+            return;
+        };
+        let latency_ps = links.iter().map(|sight| sight.latency_ps).sum();
+        let slowest = links.into_iter().fold(LinkSight::default(), LinkSight::with);
+        self.0.insert(pair(*first, *last), LinkSight { latency_ps, ..slowest });
+    }
+
     /// The links of these hosts whose latency was found.
     pub(crate) fn between(
         &self,
@@ -156,6 +173,12 @@ mod tests {
         assert_eq!(found.settled(&[zero, two, three]), [link], "no latency, no link");
         assert_eq!(found.settled(&[zero, three]), []);
         assert!(found.has_all(&[two, zero]) && !found.has_all(&[zero, two, three]));
+        found.add(three, &[(two, sight(Some(9), None))]);
+        found.compose(&[three, two, zero]);
+        let over_two = HostLink { hosts: (zero, three), words: [14, 0, 8] };
+        assert_eq!(found.settled(&[zero, three]), [over_two], "as the links in between");
+        found.compose(&[three, HostNumber(7), zero]);
+        assert_eq!(found.settled(&[zero, three]), [over_two], "it is known");
     }
 
     #[test]

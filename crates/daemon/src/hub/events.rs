@@ -217,6 +217,13 @@ impl Hub {
                         WordContent::HostJoined(HostEntry { host, name, .. }) => {
                             info!("word {}: {name} joins as host {}", word.number, host.0);
                         }
+                        WordContent::HostMoved { host, addresses, place, .. } => {
+                            let networks = place.networks.len();
+                            info!(
+                                "word {}: host {} is at {addresses:?}, in {networks} described networks",
+                                word.number, host.0
+                            );
+                        }
                         content => info!("word {}: {content:?}", word.number),
                     }
                     outputs.into_iter().for_each(|output| self.apply(output));

@@ -624,6 +624,7 @@ impl WholeJob {
         self.phase = Phase::Preparing;
         self.spec.settings = figures::settled(&self.spec.settings, &self.figures);
         let hosts: Vec<HostNumber> = self.spec.hosts.iter().map(|host| host.number).collect();
+        context.compose_links(&hosts);
         self.spec.links = context.known_links().settled(&hosts);
         self.spec.shares_processors = figures::share_processors(&self.figures);
         let order = self.order_to_prepare();
