@@ -30,8 +30,8 @@ const NOTICE_MAX: Duration = Duration::from_secs(4);
 const FAULTY: Duration = Duration::from_secs(60);
 const HELD: Duration = Duration::from_secs(440);
 const REST: Duration = Duration::from_secs(40);
-/// A pair is connected within this time of a path that is well.
-const CONNECTED_MAX: Duration = Duration::from_secs(420);
+/// Each round of a host finds a way that is well, or one more step that is broken. It takes up to this time.
+const ROUND: Duration = Duration::from_secs(30);
 /// A pair is connected within this time of the end of all faults.
 const HEALED_MAX: Duration = Duration::from_secs(25);
 /// The checkers look after this time; what was sent before their last look has arrived if the pair was connected.
@@ -179,6 +179,8 @@ struct World {
     faults: Faults,
     /// The most faults at a time.
     faults_max: usize,
+    /// The most steps that were broken at a time.
+    broken_most: u32,
     hosts: Vec<Host>,
     links: Vec<Link>,
     dials: Vec<Dial>,
@@ -255,6 +257,7 @@ impl World {
             machine,
             faults: Faults::default(),
             faults_max,
+            broken_most: 0,
             hosts,
             links,
             dials: Vec::new(),
@@ -690,6 +693,9 @@ impl World {
             1 | 2 => self.stop_gateway(),
             _ => self.cut_step(),
         }
+        let gateways = self.faults.stopped.len() + self.faults.full.len();
+        let broken = self.faults.cuts.len() + gateways * self.machine.places.len();
+        self.broken_most = self.broken_most.max(broken as u32);
         self.break_connections();
     }
 
@@ -832,11 +838,11 @@ impl World {
         Ok(())
     }
 
-    /// Where a path has been well for long enough, the pair is connected.
+    /// Where a path has been well for long enough, the pair is connected: a round for each broken step, and one more.
     fn is_connected(&self, pair: usize) -> Check {
         let link = &self.links[pair];
         let [from, to] = link.hosts;
-        let limit = self.healed.map_or(CONNECTED_MAX, |_| HEALED_MAX);
+        let limit = self.healed.map_or(ROUND * (1 + self.broken_most), |_| HEALED_MAX);
         let Some(since) = self.now.checked_sub(limit) else { return Ok(()) };
         let is_late = !link.is_up
             && link.changed <= since
