@@ -224,7 +224,7 @@ impl Routes {
             self.is_broken(*step, now) || (step.1 != last && self.is_silent(step.1, now))
         };
         let broken = steps().map(|(a, b)| (*a, *b)).find(is_broken);
-        let is_mute = self.mute.get(&hosts).is_some_and(|at| now < *at + BROKEN_TIME);
+        let is_mute = is_recent(self.mute.get(&hosts), now);
         let broken = broken.or(is_mute.then_some((from, to)));
         Route { gateways, mib_ns, broken }
     }
@@ -236,11 +236,11 @@ impl Routes {
     }
 
     fn is_broken(&self, step: (HostNumber, HostNumber), now: Duration) -> bool {
-        self.broken.get(&step).is_some_and(|at| now < *at + BROKEN_TIME)
+        is_recent(self.broken.get(&step), now)
     }
 
     fn is_silent(&self, gateway: HostNumber, now: Duration) -> bool {
-        self.silent.get(&gateway).is_some_and(|at| now < *at + BROKEN_TIME)
+        is_recent(self.silent.get(&gateway), now)
     }
 
     /// The time that 1 KiB takes between two hosts that reach each other, in nanoseconds.
@@ -281,6 +281,11 @@ impl Routes {
         }
         waves
     }
+}
+
+/// Whether a fault that was found at this time still counts.
+fn is_recent(at: Option<&Duration>, now: Duration) -> bool {
+    at.is_some_and(|at| now < *at + BROKEN_TIME)
 }
 
 /// The attachments of two hosts to each network that both are in.

@@ -50,8 +50,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         breaks: "every host learns all words (newcomers get a host's first addresses)",
         file: ARBITER,
-        line: "known.entry.addresses.clone_from(&addresses);",
-        changed: "let _ = &known;",
+        line: "(entry.addresses, entry.place) = (addresses.clone(), place.clone());",
+        changed: "let _ = &entry;",
         test: "hosts::hosts_with_all_faults",
     },
     Mutant {

@@ -58,6 +58,10 @@ pub(super) struct Ways {
 }
 
 impl Ways {
+    fn is_silent(&self, address: SocketAddr, now: Duration) -> bool {
+        self.silent.get(&address).is_some_and(|at| now < *at + LEFT_OUT_TIME)
+    }
+
     fn has_gateways(&self) -> bool {
         self.routes.gateways().next().is_some()
     }
@@ -83,6 +87,9 @@ impl Trunks {
     pub(super) fn is_reached(&mut self, host: HostNumber, now: Duration) {
         if self.socket(host).is_some() {
             self.ways.routes.found_well(&[self.own, host]);
+            for address in self.addresses(host) {
+                self.ways.silent.remove(&address);
+            }
         }
         if self.is_gateway(host) {
             self.links.values_mut().for_each(|link| link.hurry(now));
@@ -100,9 +107,7 @@ impl Trunks {
         for route in self.ways.routes.between(self.own, host, now) {
             let hosts = [&[self.own][..], &route.gateways, &[host]].concat();
             for address in self.addresses(hosts[1]) {
-                let silent = self.ways.silent.get(&address);
-                let is_silent = silent.is_some_and(|at| now < *at + LEFT_OUT_TIME);
-                let is_broken = route.broken.is_some() || is_silent;
+                let is_broken = route.broken.is_some() || self.ways.is_silent(address, now);
                 ways.push(Way { address, hosts: hosts.clone(), is_broken });
             }
         }
@@ -167,7 +172,8 @@ impl Trunks {
         Dial::begin(reactor, token, to, over, (now, time)).map_err(NoWay::Failed)
     }
 
-    /// Begins to open a connection to a host that this one reaches without a gateway, at one of its addresses, counted from 0.
+    /// Begins to open a connection to a host that this one reaches without a gateway, at the address that has not failed for the
+    /// longest time. `at` counts the tries from 0; there are as many as addresses.
     ///
     /// # Errors
     /// [`NoWay`].
@@ -178,7 +184,10 @@ impl Trunks {
         (host, at): (HostNumber, usize),
         now: Duration,
     ) -> Result<Dial, NoWay> {
-        let address = *self.addresses(host).get(at).ok_or(NoWay::Over)?;
+        let addresses = self.addresses(host);
+        // The caller waits: the address comes first that has not failed, or whose failure is the oldest.
+        let first = addresses.iter().min_by_key(|address| self.ways.silent.get(*address));
+        let address = *first.filter(|_| at < addresses.len()).ok_or(NoWay::Over)?;
         let to = (address, self.is_narrow(host));
         let hosts = (vec![self.own, host], VecDeque::new());
         let time = DIAL_TIME.min(self.silence / 2);
@@ -206,9 +215,14 @@ impl Trunks {
         }
         let (from, to) = dial.step();
         self.ways.found_broken.insert((from, to));
-        match from == self.own {
-            true => drop(self.ways.silent.insert(dial.address(), now)),
-            false => self.ways.routes.found_broken(from, to, now),
+        let is_first = from == self.own;
+        if is_first {
+            self.ways.silent.insert(dial.address(), now);
+        }
+        // A host may have addresses that were not tried.
+        let is_silent = |address: &SocketAddr| self.ways.is_silent(*address, now);
+        if !is_first || self.addresses(to).iter().all(is_silent) {
+            self.ways.routes.found_broken(from, to, now);
         }
     }
 
