@@ -12,7 +12,7 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use landeck_wire::HostNumber;
 use rustix::process::{Resource, getrlimit};
@@ -186,11 +186,7 @@ impl Gateway {
 
     /// Passes on what is under way, until all connections have ended or the time is over.
     pub(crate) fn finish(&self, time: Duration) {
-        const STEP: Duration = Duration::from_millis(2);
-        let until = Instant::now() + time;
-        while self.splices.count() > 0 && Instant::now() < until {
-            std::thread::sleep(STEP);
-        }
+        self.splices.finish(time);
     }
 
     /// When [`Gateway::tick`] is due.

@@ -78,8 +78,8 @@ pub(super) const ROUTE_MUTANTS: &[Mutant] = &[
     Mutant {
         breaks: "a step counts as broken for 10 s (though a connection has passed it)",
         file: ROUTES,
-        line: "self.broken.remove(&(from, to));",
-        changed: "let _ = from;",
+        line: "self.broken.remove(&(step[0], step[1]));",
+        changed: "let _ = step;",
         test: "routes::",
     },
     Mutant {

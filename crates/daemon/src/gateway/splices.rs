@@ -33,9 +33,17 @@ const SILENCE_INTERVAL: Duration = Duration::from_millis(200);
 const KEEPALIVE: Duration = Duration::from_secs(1);
 const WAKE: u64 = u64::MAX;
 
+/// An order for the thread.
+#[derive(Debug)]
+enum Order {
+    Splice(Pair),
+    /// Say when nothing is passed on any more.
+    TellEnd(Sender<()>),
+}
+
 /// Two connections of which one is passed on to the other.
 #[derive(Debug)]
-struct Order {
+struct Pair {
     ends: [OwnedFd; 2],
     /// The first bytes for the first end.
     first: [u8; CHALLENGE_BYTES],
@@ -88,8 +96,19 @@ impl Splices {
         let Some((orders, wake)) = &self.orders else { return };
         self.counts.all.fetch_add(1, Ordering::Relaxed);
         self.counts.strangers.fetch_add(usize::from(time.is_some()), Ordering::Relaxed);
-        if orders.send(Order { ends, first, time }).is_ok() {
+        if orders.send(Order::Splice(Pair { ends, first, time })).is_ok() {
             let _ = rustix::io::write(wake, &1u64.to_ne_bytes());
+        }
+    }
+
+    /// Waits until nothing is passed on any more, but no longer than this time.
+    pub(super) fn finish(&self, time: Duration) {
+        let Some((orders, wake)) = &self.orders else { return };
+        let (ended, end) = channel();
+        if orders.send(Order::TellEnd(ended)).is_ok() {
+            let _ = rustix::io::write(wake, &1u64.to_ne_bytes());
+            // It has ended, or its time is over.
+            let _ = end.recv_timeout(time);
         }
     }
 
@@ -106,6 +125,7 @@ impl Splices {
             silence: self.silence,
             splices: HashMap::new(),
             last: 0,
+            awaits_end: None,
             look_at: Instant::now(),
             buffer: vec![0; PIECE_BYTES],
         };
@@ -133,6 +153,8 @@ struct Worker {
     /// The splices. Tokens are twice their number, and one more for the second end.
     splices: HashMap<u64, Splice>,
     last: u64,
+    /// The loop waits until nothing is passed on any more.
+    awaits_end: Option<Sender<()>>,
     look_at: Instant,
     buffer: Vec<u8>,
 }
@@ -191,6 +213,12 @@ impl Worker {
                 }
             }
             self.look();
+            if self.splices.is_empty()
+                && let Some(ended) = self.awaits_end.take()
+            {
+                // The loop may wait no longer.
+                let _ = ended.send(());
+            }
         }
     }
 
@@ -207,14 +235,15 @@ impl Worker {
         let _ = rustix::io::read(&self.wake, &mut [0; 8]);
         loop {
             match self.orders.try_recv() {
-                Ok(order) => self.add(order),
+                Ok(Order::Splice(pair)) => self.add(pair),
+                Ok(Order::TellEnd(ended)) => self.awaits_end = Some(ended),
                 Err(TryRecvError::Empty) => return true,
                 Err(TryRecvError::Disconnected) => return false,
             }
         }
     }
 
-    fn add(&mut self, Order { ends, first, time }: Order) {
+    fn add(&mut self, Pair { ends, first, time }: Pair) {
         self.last += 1;
         let number = self.last;
         let until = time.map(|time| Instant::now() + time);
@@ -393,4 +422,107 @@ fn tune(end: &OwnedFd) {
     let _ = set_tcp_keepidle(end, KEEPALIVE);
     let _ = set_tcp_keepintvl(end, KEEPALIVE);
     let _ = set_tcp_keepcnt(end, 10);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+
+    use landeck_testing::Watchdog;
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(60);
+    const FIRST: [u8; CHALLENGE_BYTES] = [9; CHALLENGE_BYTES];
+
+    /// The far ends of two connections that a thread passes on: the first one gets the first bytes.
+    fn spliced(splices: &mut Splices, time: Option<Duration>) -> [TcpStream; 2] {
+        let pair = || {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+            let far = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            far.set_read_timeout(Some(PATIENCE)).unwrap();
+            (far, OwnedFd::from(listener.accept().unwrap().0))
+        };
+        let [(one, near), (other, next)] = [pair(), pair()];
+        splices.splice([near, next], FIRST, time);
+        [one, other]
+    }
+
+    fn pattern(bytes: usize) -> Vec<u8> {
+        (0..bytes).map(|at| (at * 7 + at / 251) as u8).collect()
+    }
+
+    #[test]
+    fn bytes_pass_in_both_directions_and_so_do_both_ends() {
+        let _watchdog = Watchdog::start(Duration::from_secs(170));
+        let mut splices = Splices::new(PATIENCE);
+        let [mut one, other] = spliced(&mut splices, None);
+        let mut first = FIRST.map(|_| 0);
+        one.read_exact(&mut first).unwrap();
+        assert_eq!((first, splices.count()), (FIRST, 1));
+        // More than all buffers on the way hold, in both directions at once.
+        const BYTES: usize = 16 << 20;
+        let both = [one, other].map(|mut stream| {
+            std::thread::spawn(move || {
+                let mut writes = stream.try_clone().unwrap();
+                let writer = std::thread::spawn(move || {
+                    writes.write_all(&pattern(BYTES)).unwrap();
+                    writes.shutdown(Shutdown::Write).unwrap();
+                });
+                let mut came = Vec::new();
+                stream.read_to_end(&mut came).unwrap();
+                writer.join().unwrap();
+                came == pattern(BYTES)
+            })
+        });
+        assert!(both.map(|thread| thread.join().unwrap()).iter().all(|is_whole| *is_whole));
+        splices.finish(PATIENCE);
+        assert_eq!(splices.count(), 0);
+    }
+
+    #[test]
+    fn a_broken_end_breaks_the_other_one() {
+        let _watchdog = Watchdog::start(Duration::from_secs(170));
+        let mut splices = Splices::new(PATIENCE);
+        let [mut one, other] = spliced(&mut splices, None);
+        one.read_exact(&mut [0; CHALLENGE_BYTES]).unwrap();
+        set_socket_linger(&other, Some(Duration::ZERO)).unwrap();
+        drop(other);
+        let ended = one.read(&mut [0; 1]).unwrap_err();
+        assert_eq!(ended.kind(), io::ErrorKind::ConnectionReset, "no end in good order");
+    }
+
+    #[test]
+    fn a_stranger_is_passed_on_for_its_time() {
+        let _watchdog = Watchdog::start(Duration::from_secs(170));
+        let mut splices = Splices::new(PATIENCE);
+        let [_one, _other] = spliced(&mut splices, Some(PATIENCE));
+        let [mut late, _other] = spliced(&mut splices, Some(Duration::from_millis(1)));
+        assert!(late.read_to_end(&mut Vec::new()).is_err(), "it is broken off");
+        splices.finish(Duration::ZERO);
+        assert_eq!((splices.count(), splices.strangers()), (1, 1));
+    }
+
+    #[test]
+    fn an_end_that_takes_nothing_holds_up_its_own_sender_alone() {
+        let _watchdog = Watchdog::start(Duration::from_secs(170));
+        let mut splices = Splices::new(PATIENCE);
+        let [one, _deaf] = spliced(&mut splices, None);
+        one.set_nonblocking(true).unwrap();
+        let (piece, mut taken) = (pattern(1 << 20), 0usize);
+        let give_up = Instant::now() + PATIENCE;
+        let mut full_since = Instant::now();
+        // Until nothing was taken for a while.
+        while full_since.elapsed() < Duration::from_millis(300) {
+            assert!(taken < 64 << 20 && Instant::now() < give_up, "{taken} bytes are held");
+            if let Ok(count @ 1..) = (&one).write(&piece) {
+                (taken, full_since) = (taken + count, Instant::now());
+            }
+        }
+        let [mut first, mut second] = spliced(&mut splices, None);
+        first.read_exact(&mut [0; CHALLENGE_BYTES]).unwrap();
+        second.write_all(b"hello").unwrap();
+        first.read_exact(&mut [0; 5]).unwrap();
+    }
 }

@@ -55,8 +55,8 @@ impl Hub {
         }
     }
 
-    /// Takes a message about gateways, or about hosts behind them.
-    pub(super) fn for_gateways(&mut self, from: HostNumber, message: DaemonMessage) {
+    /// Takes a message about the ways to other hosts.
+    pub(super) fn for_ways(&mut self, from: HostNumber, message: DaemonMessage) {
         let now = self.now();
         let (is_arbiter, is_from_arbiter) =
             (self.members.is_arbiter(), from == HostNumber::ARBITER);
@@ -66,6 +66,7 @@ impl Hub {
                 // Lanes over it are opened anew on other ways, if there are some.
                 self.with_lanes(|lanes, tools| lanes.leave_gateway(tools, gateway));
             }
+            DaemonMessage::Narrow => drop(self.trunks.keep_short(from)),
             DaemonMessage::StepBroken { from, to } if is_arbiter => {
                 self.trunks.note_broken((from, to), now);
             }

@@ -111,17 +111,14 @@ impl Hub {
             DaemonMessage::GatewaySilent { .. }
             | DaemonMessage::KernelWanted { .. }
             | DaemonMessage::KernelAnswers { .. }
-            | DaemonMessage::StepBroken { .. } => {
-                self.for_gateways(from, message);
+            | DaemonMessage::StepBroken { .. }
+            | DaemonMessage::Narrow => {
+                self.for_ways(from, message);
                 Vec::new()
             }
             DaemonMessage::Dial(message) => {
                 self.parts.meet_returned(from, message.from);
                 self.with_lanes(|lanes, tools| lanes.heard(tools, from, message));
-                Vec::new()
-            }
-            DaemonMessage::Narrow => {
-                self.trunks.keep_short(from);
                 Vec::new()
             }
             DaemonMessage::Goodbye { incarnation } => self.said_goodbye(from, incarnation),

@@ -36,7 +36,7 @@ fn lab(test: &str, hosts: usize, gateways: &[usize], options: &[&str]) -> Option
 }
 
 impl Cluster {
-    /// What the command says about routes from the first host.
+    /// The routes from the first host, in the words of the command.
     fn routes(&self) -> String {
         run(&mut self.landeck(&["vm", "routes"])).assert(0, &[]).out.clone()
     }
