@@ -322,8 +322,8 @@ struct JobArguments {
     ///
     /// slot or core: neighbouring ranks on neighbouring cores; l3, numa: neighbouring ranks on different caches
     /// or memory nodes; pe=N or numa:pe=N: N cores for each process. Hosts are filled one after the other; node:
-    /// neighbouring ranks on different hosts; load: each process on the host of the machine that is least busy;
-    /// ppr:N:node: N processes on each host.
+    /// neighbouring ranks on different hosts; site: neighbouring ranks at one site of the machine, and as many processes
+    /// at each; load: each process on the host of the machine that is least busy; ppr:N:node: N processes on each host.
     #[arg(
         long,
         value_name = "HOW",
