@@ -17,6 +17,7 @@ use crate::seating;
 use crate::settings::Settings;
 
 mod class;
+mod sites;
 mod text;
 mod told;
 
@@ -55,8 +56,8 @@ const USUAL: usize = 4 * Operation::ALL.len();
 /// The facts of a group that all members know.
 #[derive(Clone, Debug)]
 pub struct Facts {
-    /// The members. Where they have no board together, clusters are hosts, unless all of them are
-    /// known to be on one.
+    /// The members. Where they have no board together, clusters are hosts or sites, unless all of them
+    /// are known to be on one host.
     pub group: Group,
     /// Processes of the job on a host.
     pub processes: u32,
@@ -228,7 +229,7 @@ impl Table {
     /// These ways, and behind them those with their hosts in another order that slow links ask for. Data that combine in the
     /// order of ranks keep it: in another one, more values would have to travel.
     fn with_orders(&self, class: Class, mut ways: Vec<Way>, order: Order) -> Vec<Way> {
-        if order == Order::Free {
+        if order == Order::Free && self.facts.group.sites().is_empty() {
             let bytes = self.class_bytes(class);
             let load = Load { operation: class.operation, bytes, segments: 1, order };
             let scene = self.scene();
@@ -313,8 +314,10 @@ impl Table {
             Operation::AllReduce => vec![Each, Divided, Together],
             _ => vec![Each],
         };
-        if self.is_told(class) {
-            return vec![Way::Board(Told)];
+        match (self.is_told(class), self.facts.group.sites().is_empty()) {
+            (true, _) => return vec![Way::Board(Told)],
+            (false, false) => return vec![self.over_sites(class)],
+            (false, true) => {}
         }
         let mut ways: Vec<Way> = styles.into_iter().map(Way::Board).collect();
         ways.retain(|way| self.can(way, class));

@@ -56,7 +56,7 @@ pub struct Scene<'a> {
     pub processors: u32,
     /// The hosts that have these processors together, at least 1. They do everything at the same time.
     pub sharing_hosts: u32,
-    /// Whether the clusters are hosts of their own.
+    /// Whether the clusters are hosts of their own, or sites of several hosts.
     pub clusters_are_hosts: bool,
     /// The measured links of the hosts of [`Group::hosts`], in this order.
     pub links: &'a Links,
@@ -141,7 +141,7 @@ impl Scene<'_> {
             let visit = Load { operation, bytes, segments: 1, order: Order::Free };
             if most > 1 { scene.board_ns(&visit, BoardStyle::Each) } else { 0.0 }
         };
-        let group = Group::divided(count, count);
+        let group = self.group.hosts_at_sites().map_or_else(|| Group::divided(count, count), Ok);
         let drivers = |bytes| {
             let operation = if told { Operation::AllGather } else { load.operation };
             let load = Load { operation, bytes, segments: 1, order: load.order };
@@ -177,12 +177,20 @@ impl Scene<'_> {
         if !self.clusters_are_hosts {
             return self.group.size();
         }
-        self.group.clusters().iter().map(Vec::len).max().unwrap_or(1) as u32
+        let largest = |hosts: &[Vec<u32>]| hosts.iter().map(Vec::len).max().unwrap_or(1) as u32;
+        match self.group.sites().is_empty() {
+            true => largest(self.group.clusters()),
+            false => largest(&self.group.hosts()),
+        }
     }
 
     /// Processors that work for the group at once.
     fn workers(&self) -> f64 {
-        let hosts = if self.clusters_are_hosts { self.group.clusters().len() as u32 } else { 1 };
+        let hosts = match (self.clusters_are_hosts, self.group.sites().is_empty()) {
+            (false, _) => 1,
+            (true, true) => self.group.clusters().len() as u32,
+            (true, false) => self.group.hosts().len() as u32,
+        };
         let processors = f64::from(self.processors.max(1)) * f64::from(hosts);
         (processors / f64::from(self.sharing_hosts)).min(f64::from(self.group.size()))
     }
@@ -447,8 +455,12 @@ impl<'a> Clocks<'a> {
         let (scene, figures) = (self.scene, self.scene.figures);
         let group = scene.group;
         let bulk = if bytes <= INLINE_BYTES { 0.0 } else { bytes };
-        if scene.clusters_are_hosts && group.cluster_of(from) != group.cluster_of(to) {
-            let (one, other) = (self.host_of[from as usize], self.host_of[to as usize]);
+        let (one, other) = (self.host_of[from as usize], self.host_of[to as usize]);
+        let are_apart = match group.sites().is_empty() {
+            true => group.cluster_of(from) != group.cluster_of(to),
+            false => one != other,
+        };
+        if scene.clusters_are_hosts && are_apart {
             return self.far_message(self.link(one, other), bytes, bulk);
         }
         let line = ns(figures.line_ps);

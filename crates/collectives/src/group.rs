@@ -6,6 +6,7 @@ pub struct Group {
     clusters: Vec<Vec<u32>>,
     cluster_of: Vec<u32>,
     levels: Vec<Vec<u32>>,
+    sites: Vec<u32>,
 }
 
 /// An invalid division into clusters.
@@ -131,7 +132,7 @@ impl Group {
                 return Err(GroupError::NotOnce { member, times, size });
             }
         }
-        Ok(Self { clusters, cluster_of, levels: Vec::new() })
+        Ok(Self { clusters, cluster_of, levels: Vec::new(), sites: Vec::new() })
     }
 
     /// Returns the group with the placement of its members: for each level, the outermost first (hosts, then caches),
@@ -145,6 +146,34 @@ impl Group {
     /// The placement of its members, as given to [`Group::with_levels`]; no levels if it is unknown.
     pub fn levels(&self) -> &[Vec<u32>] {
         &self.levels
+    }
+
+    /// Returns the group with the number of each member's site. Members at one site are not told apart by it.
+    #[must_use]
+    pub fn with_sites(mut self, sites: Vec<u32>) -> Self {
+        let are_several = sites.iter().any(|site| *site != sites[0]);
+        let is_known = sites.len() == self.cluster_of.len();
+        self.sites = if are_several && is_known { sites } else { Vec::new() };
+        self
+    }
+
+    /// The number of each member's site; empty if all are at one, or if this is unknown.
+    pub fn sites(&self) -> &[u32] {
+        &self.sites
+    }
+
+    /// The group of one member of each host, whose clusters are the sites, in the order of [`Group::hosts`]; `None` if the
+    /// members are not known to be at several sites.
+    pub(crate) fn hosts_at_sites(&self) -> Option<Self> {
+        let hosts = self.hosts();
+        let sites: Vec<u32> = hosts
+            .iter()
+            .map(|host| self.sites.get(host[0] as usize).copied())
+            .collect::<Option<_>>()?;
+        let (count, numbers) = (hosts.len() as u32, (0..hosts.len() as u32).collect());
+        let group = Self::by(count, |host| sites[host as usize]).ok()?;
+        let group = group.with_levels(vec![numbers]).with_sites(sites);
+        (!group.sites.is_empty()).then_some(group)
     }
 
     /// Whether all members are known to be on one host.
@@ -167,7 +196,7 @@ impl Group {
         hosts.into_iter().map(|(_, members)| members).collect()
     }
 
-    /// Returns these members, in this order, as a group that keeps their clusters and levels.
+    /// Returns these members, in this order, as a group that keeps their clusters, levels and sites.
     ///
     /// # Errors
     /// [`GroupError::Empty`].
@@ -182,7 +211,8 @@ impl Group {
             members.iter().filter_map(|&member| level.get(member as usize).copied()).collect()
         };
         let levels = self.levels.iter().map(of_members).collect();
-        Ok(Self::of(clusters.collect())?.with_levels(levels))
+        let sites = of_members(&self.sites);
+        Ok(Self::of(clusters.collect())?.with_levels(levels).with_sites(sites))
     }
 
     /// The number of members.
@@ -236,6 +266,20 @@ mod tests {
             (&[vec![0], vec![1], vec![2]][..], &[vec![0, 1, 1]][..])
         );
         assert_eq!(group.among(&[]), Err(GroupError::Empty));
+    }
+
+    #[test]
+    fn hosts_are_divided_by_their_sites() {
+        let levels = vec![vec![0, 1, 0, 2, 3, 1]];
+        let group = Group::whole(6).unwrap().with_levels(levels);
+        assert_eq!(group.hosts_at_sites(), None);
+        let group = group.with_sites(vec![7, 7, 7, 0, 7, 7]);
+        let hosts = group.hosts_at_sites().unwrap();
+        assert_eq!(hosts.clusters(), [vec![0, 1, 3], vec![2]]);
+        assert_eq!((hosts.sites(), hosts.hosts().len()), (&[7, 7, 0, 7][..], 4));
+        assert_eq!(group.among(&[3, 1]).unwrap().sites(), [0, 7]);
+        assert_eq!(group.among(&[0, 1, 4]).unwrap().sites(), [0; 0], "one site is none");
+        assert_eq!(group.with_sites(vec![1, 2]).sites(), [0; 0], "not of all members");
     }
 
     #[test]

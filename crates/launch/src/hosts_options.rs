@@ -76,7 +76,7 @@ impl HostsOptions {
 pub const fn ranks_by(order: BookingOrder) -> RanksBy {
     match order {
         BookingOrder::Spread => RanksBy::Node,
-        BookingOrder::Fill | BookingOrder::Load => RanksBy::Slot,
+        BookingOrder::Fill | BookingOrder::Load | BookingOrder::Site => RanksBy::Slot,
     }
 }
 

@@ -20,7 +20,7 @@ use landeck_hostfile::{HostRequest, RankPlace};
 use landeck_joining::address::{Address, is_listened_to};
 use landeck_memory::JobName;
 use landeck_protocols::door::StartRefusal;
-use landeck_protocols::hosts::BookingWish;
+use landeck_protocols::hosts::{BookingOrder, BookingWish};
 use landeck_wire::{HostNumber, JobId, SegmentId};
 use rustix::event::epoll::EventFlags;
 
@@ -102,6 +102,9 @@ impl Launch {
         let (is_exclusive, waits) = (wish.is_exclusive, wish.waits);
         let order = wish.order;
         let booking = BookingWish { processes, order, is_exclusive, waits };
+        if order == BookingOrder::Site && !call.has_sites()? {
+            return Err(LaunchError::NoSites { machine: wish.name.clone() });
+        }
         // Without this, `landeck end` does not find a job that waits.
         let _listens = Address::of_launcher(job, &JobName::new(&name)).listen_for_streams();
         let hosts = call.book(job, name, booking)?.map_err(|text| {
@@ -223,7 +226,8 @@ impl Launch {
     fn spec(&self, plan: &LaunchPlan) -> Result<JobSpec, LaunchError> {
         let host = |host: &HostRequest| -> Result<HostSpec, LaunchError> {
             let (number, segment) = (HostNumber::NONE, SegmentId(random_number()?));
-            Ok(HostSpec { number, name: host.name.clone(), segment, cores: Vec::new() })
+            let (name, site) = (host.name.clone(), String::new());
+            Ok(HostSpec { number, name, site, segment, cores: Vec::new() })
         };
         let hosts = plan.hosts.iter().map(host).collect::<Result<Vec<HostSpec>, LaunchError>>()?;
         // A job that this host has alone is known by its segment.

@@ -313,6 +313,8 @@ pub struct BookedHost {
     pub number: HostNumber,
     /// Its name.
     pub name: String,
+    /// Its site; empty if it has none.
+    pub site: String,
     /// The processes there.
     pub processes: u32,
     /// The cores that the job has there for itself, by their numbers on the host; none if the host is oversubscribed.

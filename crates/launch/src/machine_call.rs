@@ -153,6 +153,14 @@ impl MachineCall {
         }
     }
 
+    /// Asks whether a host of the machine has a site.
+    ///
+    /// # Errors
+    /// [`MachineError::Silent`], [`MachineError::CutOff`].
+    pub(crate) fn has_sites(&mut self) -> Result<bool, MachineError> {
+        Ok(self.status()?.hosts.iter().any(|host| !host.site.is_empty()))
+    }
+
     /// Books processors for a job, and waits for them if that is wished. They are free again when this conversation ends, or
     /// the job that it starts.
     ///

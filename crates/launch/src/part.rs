@@ -323,8 +323,10 @@ impl HostPart {
     /// host knows of the others does not change.
     pub fn add_host(&mut self, host: HostSpec) -> Vec<ProcessId> {
         let first = self.far().len() as u32;
+        let (place, number) = (self.spec.hosts.len(), host.number.0);
         self.spec.hosts.push(host);
-        let guests = self.spec.guests_on(self.spec.hosts.len() - 1);
+        self.segment().set_host_site(number, self.spec.site_number(place));
+        let guests = self.spec.guests_on(place);
         tables::write_guests(self.segment(), first, &guests);
         guests.into_iter().map(|(_, guest)| guest).collect()
     }

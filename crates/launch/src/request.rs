@@ -195,6 +195,14 @@ pub enum LaunchError {
     /// The machine does not answer.
     #[error(transparent)]
     Machine(#[from] MachineError),
+    /// The processes are to go to all sites of a machine that has none.
+    #[error(
+        "--map-by site: {machine} has no sites; start it from a description of its networks that names them, or choose node"
+    )]
+    NoSites {
+        /// The machine.
+        machine: MachineName,
+    },
     /// The founder's daemon has not begun.
     #[error("the machine was not started; the message of its daemon (landeckd) stands above")]
     MachineNotFounded,

@@ -73,6 +73,8 @@ pub struct HostSpec {
     pub number: HostNumber,
     /// The name by which its user asked for it.
     pub name: String,
+    /// The site where it was when it came into the job; empty if it had none.
+    pub site: String,
     /// The identity of the job's segment there.
     pub segment: SegmentId,
     /// The cores that the job has there for itself, by their numbers; none means that it shares them with others.
@@ -132,6 +134,7 @@ impl JobSpec {
         for host in &mut self.hosts {
             if let Some(its) = booked.iter().find(|booked| booked.name == host.name) {
                 (host.number, host.cores) = (its.number, its.cores.clone());
+                host.site.clone_from(&its.site);
             }
         }
     }
@@ -174,6 +177,14 @@ impl JobSpec {
     /// The place of a host in the list: the last one, as a host that was lost may have been added again.
     pub fn place_of(&self, host: HostNumber) -> Option<usize> {
         self.hosts.iter().rposition(|known| known.number == host)
+    }
+
+    /// The number of the site of a host in this job, from 1, by the host's place in the list; 0 for none. Hosts are added at
+    /// the end of the list, so a site keeps its number, and all hosts of the job find the same.
+    pub fn site_number(&self, place: usize) -> u16 {
+        let site = |host: &HostSpec| host.site == self.hosts[place].site;
+        let first = self.hosts.iter().position(site).filter(|_| !self.hosts[place].site.is_empty());
+        first.map_or(0, |first| u16::try_from(first + 1).unwrap_or(u16::MAX))
     }
 
     /// The number of processes.
@@ -335,6 +346,7 @@ pub(crate) mod tests {
         let host = |number: u16| HostSpec {
             number: HostNumber(number),
             name: format!("n{number}"),
+            site: String::new(),
             segment: SegmentId(100 + u64::from(number)),
             cores: Vec::new(),
         };
@@ -384,10 +396,27 @@ pub(crate) mod tests {
         let mut job = spec(&["a", "b"], &[0, 0]);
         assert_eq!((job.has_host_tables(), job.far_records(0)), (false, 0));
         let cores = vec![0, 1];
-        let booked = BookedHost { name: "n0".into(), number: HostNumber(4), cores, processes: 2 };
+        let (name, site) = ("n0".to_owned(), "a".to_owned());
+        let booked = BookedHost { name, number: HostNumber(4), site, cores, processes: 2 };
         job.book(JobId(9), &[booked]);
+        assert_eq!(job.site_number(0), 1);
         assert!(job.has_host_tables() && job.has_room_for(HostNumber(7)));
         assert_eq!(job.far_records(0), ADDED_HOSTS_MAX as u32 * job.guests());
+    }
+
+    #[test]
+    fn a_site_keeps_its_number_when_hosts_are_added() {
+        let mut job = spec(&["a", "b", "c"], &[0, 1, 2]);
+        let numbers = |job: &JobSpec| -> Vec<u16> {
+            (0..job.hosts.len()).map(|place| job.site_number(place)).collect()
+        };
+        assert_eq!(numbers(&job), [0, 0, 0]);
+        (job.hosts[1].site, job.hosts[2].site) = ("b".to_owned(), "a".to_owned());
+        assert_eq!(numbers(&job), [0, 2, 3]);
+        for site in ["a", "", "c"] {
+            job.hosts.push(HostSpec { site: site.to_owned(), ..job.hosts[0].clone() });
+        }
+        assert_eq!(numbers(&job), [0, 2, 3, 3, 0, 6]);
     }
 
     #[test]

@@ -117,6 +117,7 @@ fn spec(on_failure: OnFailure, scripts: &[&str]) -> JobSpec {
     let host = |number: u16| HostSpec {
         number: HostNumber(number + 1),
         name: format!("n{number}"),
+        site: String::new(),
         segment: SegmentId(first | u64::from(number)),
         cores: Vec::new(),
     };

@@ -86,8 +86,9 @@ impl Record {
     pub(crate) fn encode(&self) -> [u64; RECORD_WORDS] {
         let color = self.color.unwrap_or(NO_COLOR);
         let Offer { context, lines, board } = self.offer;
-        let head = u64::from(context) | u64::from(self.place.cache) << 32;
-        [color, self.key as u64, head, lines, board, self.place.host]
+        let MemberPlace { site, host, cache } = self.place;
+        let head = u64::from(context) | u64::from(cache) << 32 | u64::from(site) << 48;
+        [color, self.key as u64, head, lines, board, host]
     }
 
     fn decode(words: &[u64]) -> Self {
@@ -96,7 +97,7 @@ impl Record {
             return Self { color: None, key: 0, offer, place };
         };
         let offer = Offer { context: head as u32, lines, board };
-        let place = MemberPlace { host, cache: (head >> 32) as u16 };
+        let place = MemberPlace { site: (head >> 48) as u16, host, cache: (head >> 32) as u16 };
         let color = Some(color).filter(|&color| color != NO_COLOR);
         Self { color, key: key as i64, offer, place }
     }
@@ -355,7 +356,10 @@ impl World {
         let offers = members.iter().map(|record| record.offer).collect();
         let derived = self.shape_of(&members)?;
         let shape = match shape {
-            Some(given) => given.with_levels(derived.levels().to_vec()),
+            Some(given) => {
+                let levels = derived.levels().to_vec();
+                given.with_levels(levels).with_sites(derived.sites().to_vec())
+            }
             None => derived,
         };
         self.found(context, &ranks, offers, shape, setting).map(Some)
@@ -625,7 +629,7 @@ mod tests {
         let offer = Offer { context: u32::MAX, lines: 1 << 40, board: 7 };
         for color in [None, Some(0), Some(u64::from(u32::MAX) + 1), Some(NO_COLOR - 1)] {
             for key in [i64::MIN, -1, 0, 5] {
-                let place = MemberPlace { host: u64::MAX, cache: u16::MAX };
+                let place = MemberPlace { site: 1, host: u64::MAX, cache: u16::MAX };
                 let read = Record::decode(&Record { color, key, offer, place }.encode());
                 assert_eq!((read.color, read.key), (color, key));
                 assert_eq!((read.offer, read.place), (offer, place));

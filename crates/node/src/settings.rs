@@ -60,7 +60,7 @@ pub const SETTINGS: [JobSetting; 7] = [
     },
     JobSetting {
         variable: CLUSTERS,
-        effect: "the criterion for members close to each other, as --clusters: caches, hosts or none",
+        effect: "the criterion for members close to each other, as --clusters: caches, hosts, sites or none",
         apply: |text, settings| {
             settings.nearness = text.parse().map_err(in_words)?;
             Ok(())

@@ -322,8 +322,8 @@ struct JobArguments {
     ///
     /// slot or core: neighbouring ranks on neighbouring cores; l3, numa: neighbouring ranks on different caches
     /// or memory nodes; pe=N or numa:pe=N: N cores for each process. Hosts are filled one after the other; node:
-    /// neighbouring ranks on different hosts; load: each process on the host of the machine that is least busy;
-    /// ppr:N:node: N processes on each host.
+    /// neighbouring ranks on different hosts; site: neighbouring ranks at one site of the machine, and as many processes
+    /// at each; load: each process on the host of the machine that is least busy; ppr:N:node: N processes on each host.
     #[arg(
         long,
         value_name = "HOW",
@@ -438,8 +438,8 @@ struct JobArguments {
     collectives: Option<String>,
     /// Criterion for members close to each other, for ways that use clusters.
     ///
-    /// One last-level cache (caches), one host (hosts), or no criterion (none) [default: LANDECK_CLUSTERS, else
-    /// caches].
+    /// One last-level cache, or one host or site where there are several (caches), one host (hosts), one site of the machine
+    /// (sites), or no criterion (none) [default: LANDECK_CLUSTERS, else caches].
     #[arg(long, value_name = "BY", value_parser = nearness(), help_heading = JOB)]
     clusters: Option<String>,
     /// The length from which the kernel copies data on one host out of their owner's memory: auto, never or BYTES.
@@ -615,7 +615,7 @@ fn on_failure(text: &str) -> Result<OnFailure, &'static str> {
 }
 
 fn nearness() -> PossibleValuesParser {
-    PossibleValuesParser::new(["caches", "hosts", "none"])
+    PossibleValuesParser::new(["caches", "hosts", "sites", "none"])
 }
 
 #[cfg(test)]
@@ -770,7 +770,7 @@ mod tests {
             ("-x =3 x", "a name is needed"),
             ("--stacks x", "--timeout"),
             ("--collectives star x", "no architecture \"star\""),
-            ("--clusters cores x", "caches, hosts, none"),
+            ("--clusters cores x", "caches, hosts, sites, none"),
             ("--tag", "PROGRAM"),
             ("--timout 3 x", "a similar argument exists: '--timeout'"),
         ] {

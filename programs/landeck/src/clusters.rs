@@ -22,7 +22,8 @@ pub(crate) fn here(
     nearness: Nearness,
 ) -> Result<Group, ClustersError> {
     let placement = placement_here(&[], processes, map_by, bind_to, None)?;
-    let places = caches_of(&placement).into_iter().map(|cache| MemberPlace { host: 0, cache });
+    let places =
+        caches_of(&placement).into_iter().map(|cache| MemberPlace { site: 0, host: 0, cache });
     Ok(nearness.group(&places.collect::<Vec<_>>())?)
 }
 

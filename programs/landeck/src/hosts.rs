@@ -246,6 +246,10 @@ pub(crate) enum HostsError {
         "--map-by load: only a machine that stays knows how busy its hosts are; start one with landeck vm start, or choose node"
     )]
     Load,
+    #[error(
+        "--map-by site: only a machine that stays has sites; start one from a description of its networks with landeck vm start, or choose node"
+    )]
+    Site,
     #[error("--rsh: the hosts are not started by such a command; leave it out, or use --start ssh")]
     NoRsh,
     #[error("--host {login}@{host}: {reason}")]
@@ -262,6 +266,7 @@ impl HostsError {
         match self {
             HostsError::PerHost { .. }
             | HostsError::Load
+            | HostsError::Site
             | HostsError::NoRsh
             | HostsError::Processes { .. } => WRONG_USAGE,
             HostsError::List(_) | HostsError::Login { .. } => WRONG_USAGE,
@@ -311,7 +316,11 @@ impl HostsAsked {
         {
             return Err(HostsError::NoRsh);
         }
-        let is_by_load = self.map_by.order == BookingOrder::Load;
+        let without_machine = || match self.map_by.order {
+            BookingOrder::Load => Err(HostsError::Load),
+            BookingOrder::Site => Err(HostsError::Site),
+            BookingOrder::Fill | BookingOrder::Spread => Ok(()),
+        };
         let Some((list, is_of_slurm)) = self.list(around)? else {
             if let Some(name) = self.machine(around, per_host)? {
                 let (is_exclusive, waits) = (arguments.exclusive, arguments.wait);
@@ -319,15 +328,11 @@ impl HostsAsked {
                 launch.machine = Some(MachineWish { name, order, is_exclusive, waits });
                 return check_numbers(launch);
             }
-            if is_by_load {
-                return Err(HostsError::Load);
-            }
+            without_machine()?;
             let default = if arguments.one_by_default { Some(1) } else { None };
             return one_host(launch, per_host.or(default));
         };
-        if is_by_load {
-            return Err(HostsError::Load);
-        }
+        without_machine()?;
         let is_here = |host: &HostRequest| is_this_host(&host.name, &around.own);
         for host in list.iter().filter(|host| is_here(host)) {
             check_login_here(host, around)?;
@@ -522,9 +527,9 @@ pub(crate) fn processes(text: &str) -> Result<u32, String> {
     }
 }
 
-/// Parses the value of `--map-by`: `node`, `load` or `ppr:N:node` for hosts, perhaps followed by a distribution on each host.
+/// Parses the value of `--map-by`: `node`, `site`, `load` or `ppr:N:node` for hosts, perhaps followed by a distribution on each host.
 pub(crate) fn map_by(text: &str) -> Result<MapByAsked, String> {
-    const CHOICES: &str = "slot, core, l3, numa, node, load, ppr:N:node, pe=N, or one of them with a number as in numa:pe=2";
+    const CHOICES: &str = "slot, core, l3, numa, node, site, load, ppr:N:node, pe=N, or one of them with a number as in numa:pe=2";
     let refused = || format!("\"{text}\" is not known here; choose {CHOICES}");
     let word = text.to_ascii_lowercase();
     let (order, per_host, rest) = match word.strip_prefix("ppr:") {
@@ -533,11 +538,17 @@ pub(crate) fn map_by(text: &str) -> Result<MapByAsked, String> {
             let number = whole(1, PROCESSES_MAX)(number).map_err(|_| refused())?;
             (BookingOrder::Fill, Some(number), after(rest, "node").ok_or_else(refused)?)
         }
-        None => match (after(&word, "node"), after(&word, "load")) {
-            (Some(rest), _) => (BookingOrder::Spread, None, rest),
-            (_, Some(rest)) => (BookingOrder::Load, None, rest),
-            (None, None) => (BookingOrder::Fill, None, word.as_str()),
-        },
+        None => {
+            let orders = [
+                ("node", BookingOrder::Spread),
+                ("site", BookingOrder::Site),
+                ("load", BookingOrder::Load),
+            ];
+            let found =
+                orders.into_iter().find_map(|(name, order)| Some((order, after(&word, name)?)));
+            let (order, rest) = found.unwrap_or((BookingOrder::Fill, &word));
+            (order, None, rest)
+        }
     };
     let is_for_hosts = per_host.is_some() || order != BookingOrder::Fill;
     let here = match rest {

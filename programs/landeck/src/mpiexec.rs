@@ -38,7 +38,7 @@ For all programs, to be given before the first:
   -l, -prepend-rank, -tag-output
                         prefix each line of output with the rank
   -bind-to WHAT         none, hwthread, core, l3, numa, socket
-  -map-by HOW           slot, core, l3, numa, and pe=N; ppr:N:node; over hosts node, and load in a machine that stays
+  -map-by HOW           slot, core, l3, numa, and pe=N; ppr:N:node; over hosts node, and site and load in a machine that stays
   -report-bindings      show the binding of each process
   -stdin WHO            the receiver of the standard input: 0 (the default), another rank, all, none
   -timeout SECONDS      end the job after this time

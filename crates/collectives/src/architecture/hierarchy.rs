@@ -80,7 +80,7 @@ impl Hierarchy {
     /// The clusters as a binary tree.
     pub const BINARY: Self = Self { shape: Shape::FanOut(2) };
 
-    /// The levels that the group knows of: hosts, and caches within them. Where it knows of none,
+    /// The levels that the group knows of: sites where there are several, hosts, and caches within them. Where it knows of none,
     /// all members are one group.
     pub const DERIVED: Self = Self { shape: Shape::Derived };
 
@@ -148,7 +148,11 @@ impl Hierarchy {
             }
             Shape::Parts(parts) => in_levels(group.size(), &levels_of(group.size(), parts)),
             Shape::Nested(levels) => in_levels(group.size(), levels),
-            Shape::Derived => in_levels(group.size(), group.levels()),
+            Shape::Derived => {
+                let sites = std::iter::once(group.sites()).filter(|sites| !sites.is_empty());
+                let levels = sites.map(<[u32]>::to_vec).chain(group.levels().iter().cloned());
+                in_levels(group.size(), &levels.collect::<Vec<_>>())
+            }
         }
     }
 }

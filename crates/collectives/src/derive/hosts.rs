@@ -2,7 +2,8 @@
 //!
 //! A *driver* is the member that acts for its host: the root on the root's host, elsewhere the host's first member. The
 //! members of a host go to its board, the drivers follow an architecture whose members are the hosts, and the hosts'
-//! members go to their boards again where all need a result. So no data go to a host twice.
+//! members go to their boards again where all need a result. So no data go to a host twice. Hosts at several sites are
+//! clusters for the architecture, one for each site.
 //!
 //! | operation | at the board | between the drivers | at the board |
 //! |---|---|---|---|
@@ -73,7 +74,8 @@ pub(super) fn plan(
         .map(|(number, host)| if Some(number) == root_host { task.root } else { host[0] });
     let drivers = drivers.collect();
     program.set_boards(&members);
-    let Ok(group_of_hosts) = Group::whole(members.len() as u32) else { return };
+    let whole = || Group::whole(members.len() as u32).ok();
+    let Some(group_of_hosts) = group.hosts_at_sites().or_else(whole) else { return };
     let paths = Paths { group: &group_of_hosts, to: architecture, back: architecture, split };
     let in_unit = match task.operation.has_segments() {
         true if super::is_split(task.operation, split) => members.len() as u32,

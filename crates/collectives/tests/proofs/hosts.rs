@@ -130,6 +130,36 @@ fn operations_over_hosts_whatever_the_placement() {
 }
 
 #[test]
+fn operations_over_hosts_at_several_sites() {
+    let _watchdog = watchdog();
+    for (number, architecture) in (0..).zip(clustered().into_iter().chain(unclustered())) {
+        for (size, placement) in (2..=11).flat_map(|size| (0..15).map(move |it| (size, it))) {
+            let group = placed(size, placement);
+            let hosts: Vec<u32> = (0..size).map(|member| group.cluster_of(member)).collect();
+            // Hosts beside each other, or in turn.
+            let sites = 1 + (number + size) % 3;
+            let site = |host: u32| if placement % 2 == 0 { host / sites } else { host % sites };
+            let of_members = hosts.iter().map(|&host| site(host)).collect();
+            let group = group.with_levels(vec![hosts]).with_sites(of_members);
+            let operation = Operation::ALL[(number + size + placement) as usize % 11];
+            let pick = (number + 3 * size + placement) as usize;
+            let order = if operation.reduces() { ORDERS[pick % 3] } else { Order::Free };
+            let may_divide = operation.has_segments() || operation.has_blocks_in_segments();
+            let segments = if may_divide { SEGMENTS[pick / 3 % 3] } else { 1 };
+            let root = if operation.has_root() { pick as u32 * 5 % size } else { 0 };
+            let task = Task { operation, root, segments, order, in_place: pick % 2 == 1 };
+            for split in [false, true] {
+                let way = Way::Hosts { architecture: architecture.clone(), split };
+                let plans = plans(&task, &way, &group);
+                let what = || format!("{way}: {task:?}\nin {group:?}");
+                prove(&plans, &task).unwrap_or_else(|fault| panic!("{fault}\n{}", what()));
+                come_once(&plans, &task, &group, &what);
+            }
+        }
+    }
+}
+
+#[test]
 fn an_exchange_between_many_hosts_goes_to_each_board_often() {
     let _watchdog = watchdog();
     let architecture: Arc<dyn Architecture> = Arc::new(Flat);

@@ -411,12 +411,16 @@ impl Founder {
         if self.ends_at.is_some() {
             return Err(format!("{} is being stopped", self.name));
         }
+        for &host in self.hosts.keys() {
+            self.book.note_site(host, &place_of(context, host).site);
+        }
         let booked = self.book.book(job, own, wish);
         let shares = booked.map_err(|refused| self.nothing_free(context, &refused))?;
         self.jobs.insert(job, JobNote { name, began: context.now(), conductor: own });
         let booked = |share: BookedShare| BookedHost {
             number: share.host,
             name: name_of(context, share.host),
+            site: place_of(context, share.host).site,
             processes: share.processes,
             cores: share.cores,
         };

@@ -402,7 +402,10 @@ impl GroupState {
             && !call.options.is_checked
             && facts.settings.overrides.preset(call.operation).is_none();
         let knows_lengths = !call.is_varying || call.known_blocks().is_some();
-        let may = call.is_started && knows_lengths && is_usual && facts.hosts_have_boards;
+        // Between sites each message counts more than the time of a driver that computes.
+        let is_one_site = facts.group.sites().is_empty();
+        let may =
+            call.is_started && knows_lengths && is_usual && facts.hosts_have_boards && is_one_site;
         if !may || self.size() > DIRECT_MEMBERS_MAX {
             return None;
         }
@@ -692,6 +695,27 @@ mod tests {
         assert!(!one.shape().is_on_one_host());
         let facts = [&one, &other].map(|group| format!("{:?}", group.table.facts()));
         assert_eq!(facts[0], facts[1]);
+    }
+
+    #[test]
+    fn members_at_two_sites_choose_the_way_between_them_alike() {
+        let group = |host: u16| {
+            let segment = segment_of(host.into());
+            segment.set_own_host(host, host.into());
+            (0..2).for_each(|number| segment.set_host_site(number, number + 1));
+            let (members, places) = (crate::first_world(&segment), Places::in_segment(&segment));
+            let boards = Boards::OfHosts(None);
+            GroupState::new(5, members, 0, segment.plan(), &places, boards).unwrap()
+        };
+        let [mut one, other] = [0, 1].map(group);
+        assert_eq!(one.shape().sites(), [1, 2, 1, 2, 1]);
+        let facts = [&one, &other].map(|group| format!("{:?}", group.table.facts()));
+        assert_eq!(facts[0], facts[1]);
+        let asked = crate::call::options::CallOptions::default();
+        let call = Call { is_started: true, ..Call::new(Operation::Barrier, &asked) };
+        assert!(one.direct(&call).is_none(), "each message between sites counts");
+        let way = one.route(call.facts(), None, Polling::Never, true).way().to_string();
+        assert_eq!(way, "hypercube between hosts");
     }
 
     #[test]

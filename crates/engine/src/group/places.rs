@@ -19,10 +19,13 @@ impl Places {
     /// The places of the peers in a segment.
     pub(crate) fn in_segment(segment: &Segment) -> Self {
         let plan = segment.plan();
-        let near = |slot| MemberPlace { host: plan.host, cache: segment.cache_of(slot) };
+        let own_site = segment.own_host_number().map_or(0, |number| segment.host_site(number));
+        let near =
+            |slot| MemberPlace { site: own_site, host: plan.host, cache: segment.cache_of(slot) };
         let far = |far| {
-            let host = segment.far_record(far).process.host;
-            segment.rank_of_peer(plan.slots() + far).map(|_| MemberPlace { host, cache: 0 })
+            let record = segment.far_record(far);
+            let (site, host) = (segment.host_site(record.host_number), record.process.host);
+            segment.rank_of_peer(plan.slots() + far).map(|_| MemberPlace { site, host, cache: 0 })
         };
         let far_records = if plan.world_spans_hosts() { plan.far } else { 0 };
         Self {

@@ -11,8 +11,9 @@ pub(super) fn write(segment: &Segment, spec: &JobSpec, place: usize, ranks: &[u3
     for link in &spec.links {
         segment.set_link(link.hosts.0.0, link.hosts.1.0, link.words);
     }
-    for host in &spec.hosts {
+    for (place, host) in spec.hosts.iter().enumerate() {
         segment.set_host_name(host.number.0, JobName::new(&host.name));
+        segment.set_host_site(host.number.0, spec.site_number(place));
     }
     for (slot, &rank) in (0..).zip(ranks) {
         segment.set_peer_of_rank(rank, slot);
@@ -55,6 +56,7 @@ mod tests {
     fn a_segment_knows_the_whole_job() {
         let mut job = spec(&["true", "true", "true", "true"], &[0, 1, 0, 1]);
         job.hosts[1].number = HostNumber(9);
+        job.hosts[1].site = "b".to_owned();
         let link = HostLink { hosts: (HostNumber(9), HostNumber(0)), words: [5, 6, 7] };
         job.links.push(link);
         let part = HostPart::prepare(job.clone(), HostNumber(0)).unwrap();
@@ -67,6 +69,7 @@ mod tests {
         assert_eq!((record.rank, record.state), (Some(3), SlotState::Reserved));
         assert_eq!(segment.host_name(record.host_number).to_string(), "n1");
         assert_eq!((segment.own_host_number(), segment.link(0, 9)), (Some(0), [5, 6, 7]));
+        assert_eq!([0, 9].map(|host| segment.host_site(host)), [0, 2]);
         let guests = job.guests_elsewhere(0);
         let far = part.far();
         assert_eq!(far[..2], [1, 3].map(|rank| job.process_of(rank)));

@@ -11,7 +11,7 @@
 //! world table, written once, by the segment's maker:
 //!   peer of rank 0, 1, ..., plus one (32 bits each); rank of peer 0, 1, ..., plus one (32 bits each)
 //! hosts, by their numbers, written by the daemon alone: 64 bytes of text each, then
-//!   64  cores (16 bits) | whether it takes part no more (8)
+//!   64  cores (16 bits) | whether it takes part no more (8) | unused (8) | number of its site in the job, or zero (16)
 //! ```
 //!
 //! A *peer* is a slot of this segment, or the number of slots plus the place of a far record. The daemon announces
@@ -28,6 +28,8 @@ use crate::slots::membership::{SlotRecord, SlotState};
 const LOST_BIT: u32 = 8;
 const GUEST_BIT: u32 = 9;
 const HOST_NUMBER_BIT: u32 = 16;
+/// Where the site begins in the word of a host.
+const HOST_SITE_BIT: u32 = 32;
 /// Where a record has the hazard.
 const FAR_HAZARD: u64 = 32;
 /// Where a record has the incarnation whose messages the relay takes.
@@ -235,8 +237,26 @@ impl Segment {
     /// room for so many hosts.
     pub fn set_host_state(&self, number: u16, cores: u16, is_gone: bool) {
         if u32::from(number) < self.plan().hosts {
-            let word = u64::from(cores) | u64::from(is_gone) << 16;
-            self.long(self.host_word(number)).store(word, Ordering::Release);
+            let word = self.long(self.host_word(number));
+            let site = word.load(Ordering::Relaxed) >> HOST_SITE_BIT << HOST_SITE_BIT;
+            word.store(site | u64::from(cores) | u64::from(is_gone) << 16, Ordering::Release);
+        }
+    }
+
+    /// The number of the site of a host in this job, from 1; 0 if it has none, or this is not known.
+    pub fn host_site(&self, number: u16) -> u16 {
+        if u32::from(number) >= self.plan().hosts {
+            return 0;
+        }
+        (self.long(self.host_word(number)).load(Ordering::Acquire) >> HOST_SITE_BIT) as u16
+    }
+
+    /// Writes the number of the site of a host; for the daemon alone. Nothing happens if there is no room for so many hosts.
+    pub fn set_host_site(&self, number: u16, site: u16) {
+        if u32::from(number) < self.plan().hosts {
+            let word = self.long(self.host_word(number));
+            let state = word.load(Ordering::Relaxed) & ((1 << HOST_SITE_BIT) - 1);
+            word.store(state | u64::from(site) << HOST_SITE_BIT, Ordering::Release);
         }
     }
 
@@ -356,6 +376,12 @@ mod tests {
         segment.set_host_state(2, 4, true); // there is no room
         let states = [0, 1, 2].map(|host| segment.host_state(host));
         assert_eq!(states, [(3, false), (u16::MAX, true), (0, false)]);
+        segment.set_host_site(1, u16::MAX);
+        segment.set_host_site(2, 1); // there is no room
+        segment.set_host_state(1, 5, false);
+        segment.set_host_site(0, 2);
+        assert_eq!([0, 1, 2].map(|host| segment.host_site(host)), [2, u16::MAX, 0]);
+        assert_eq!([0, 1].map(|host| segment.host_state(host)), [(3, false), (5, false)]);
         assert_eq!(segment.host_name(1).to_string(), "n");
         assert_eq!(segment.host_name(0).to_string().len(), 64);
     }

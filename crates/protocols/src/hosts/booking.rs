@@ -10,6 +10,11 @@
 //! processes of jobs as are booked there, whichever is more. Of equal hosts the own one comes first, then the one with the most free
 //! cores. A host that is short of memory gets a process only if all hosts are. A process has a core of its own as long as one
 //! is free on its host.
+//!
+//! A job may go to all sites of a machine ([`BookingOrder::Site`]): these get one process each in turn, the own site first, as
+//! long as they have free cores. Within its site a process goes where the job has the fewest, so that it has as many hosts as
+//! it can. Whatever the order, hosts of one site stand beside each other in the answer, and so do the ranks there; but for a
+//! job that spreads over hosts, whose ranks go round them anyway.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -28,6 +33,8 @@ pub enum BookingOrder {
     Spread,
     /// For each process the host with the least load.
     Load,
+    /// All sites alike, and the hosts of a site alike.
+    Site,
 }
 
 /// A wish for processors.
@@ -77,6 +84,8 @@ struct HostCores {
     load: Option<HostLoad>,
     /// Whether further jobs may come.
     is_open: bool,
+    /// The site; empty if the host has none.
+    site: String,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -88,8 +97,16 @@ struct BookedJob {
 impl Booking {
     /// Adds a host with its cores, or opens it again.
     pub fn add_host(&mut self, host: HostNumber, cores: u16) {
-        let load = self.host_load(host);
-        self.hosts.insert(host, HostCores { count: cores.max(1), load, is_open: true });
+        let known = self.hosts.remove(&host);
+        let (load, site) = known.map(|known| (known.load, known.site)).unwrap_or_default();
+        self.hosts.insert(host, HostCores { count: cores.max(1), load, is_open: true, site });
+    }
+
+    /// Notes the site of a host; an empty one is none. A host that is not in the book has none.
+    pub fn note_site(&mut self, host: HostNumber, site: &str) {
+        if let Some(cores) = self.hosts.get_mut(&host).filter(|cores| cores.site != site) {
+            site.clone_into(&mut cores.site);
+        }
     }
 
     /// Notes the load of a host. One that is not in the book has none.
@@ -278,45 +295,109 @@ impl Booking {
         processes: u32,
         order: BookingOrder,
     ) -> Vec<BookedShare> {
-        let mut offers: Vec<(HostNumber, Vec<u16>)> =
-            hosts.iter().map(|host| (*host, self.free_cores(*host))).collect();
-        offers.sort_by_key(|(host, free)| (*host != own, usize::MAX - free.len(), *host));
+        let offers = self.offers(hosts, own, order);
         let mut counts = match order {
             BookingOrder::Load => vec![0; offers.len()],
             BookingOrder::Fill => distributed(&offers, processes, usize::MAX),
             BookingOrder::Spread => distributed(&offers, processes, 1),
+            BookingOrder::Site => over_sites(&offers, processes),
         };
-        let busy: Vec<_> = offers.iter().map(|(host, _)| self.busy(*host, order)).collect();
+        let busy: Vec<_> = offers.iter().map(|offer| self.busy(offer.host, order)).collect();
         let left = processes as usize - counts.iter().sum::<usize>();
+        let mut of_sites = counts_of_sites(&offers, &counts);
         for _ in 0..left {
             let fullness = |at: &usize| {
                 let (is_short, tasks) = busy[*at];
                 let tasks = tasks + 100 * counts[*at] as u64;
-                // A job that spreads comes to each host first.
-                let is_there = order == BookingOrder::Spread && counts[*at] > 0;
+                // A job that spreads comes to each host first, and one that goes to all sites has as many processes at each.
+                let before = match order {
+                    BookingOrder::Spread => usize::from(counts[*at] > 0),
+                    BookingOrder::Site => of_sites[offers[*at].site],
+                    BookingOrder::Fill | BookingOrder::Load => 0,
+                };
                 // The tasks for each core, as a number with 20 binary places.
-                (is_there, is_short, (tasks << 20) / u64::from(self.cores(offers[*at].0).max(1)))
+                (before, is_short, (tasks << 20) / u64::from(self.cores(offers[*at].host).max(1)))
             };
             let Some(next) = (0..offers.len()).min_by_key(fullness) else { break };
             counts[next] += 1;
+            of_sites[offers[next].site] += 1;
         }
-        let with_processes = offers.into_iter().zip(counts).filter(|(_, count)| *count > 0);
-        let share = |((host, mut cores), count): ((HostNumber, Vec<u16>), usize)| {
-            cores.truncate(count);
-            BookedShare { host, processes: count as u32, cores }
+        let mut shares: Vec<(Offer, usize)> =
+            offers.into_iter().zip(counts).filter(|(_, count)| *count > 0).collect();
+        if order != BookingOrder::Spread {
+            let sites: Vec<usize> = shares.iter().map(|(offer, _)| offer.site).collect();
+            shares.sort_by_key(|(offer, _)| sites.iter().position(|site| *site == offer.site));
+        }
+        let share = |(mut offer, count): (Offer, usize)| {
+            offer.free.truncate(count);
+            BookedShare { host: offer.host, processes: count as u32, cores: offer.free }
         };
-        with_processes.map(share).collect()
+        shares.into_iter().map(share).collect()
+    }
+
+    /// The offers of these hosts, in the order in which they are asked: the own host first, then those with the most free
+    /// cores; site after site if the job goes to all sites. The own site is the first one, and then comes that of the host
+    /// with the lowest number.
+    fn offers(&self, hosts: &[HostNumber], own: HostNumber, order: BookingOrder) -> Vec<Offer> {
+        let site_of = |host: &HostNumber| self.hosts.get(host).map_or("", |cores| &cores.site);
+        let mut sites = BTreeMap::from([(site_of(&own), 0)]);
+        let offer = |host: &HostNumber| {
+            let number = sites.len();
+            let site = *sites.entry(site_of(host)).or_insert(number);
+            Offer { host: *host, free: self.free_cores(*host), site }
+        };
+        let mut offers: Vec<Offer> = hosts.iter().map(offer).collect();
+        offers.sort_by_key(|Offer { host, free, site }| {
+            let (first, last) = match order {
+                BookingOrder::Site => (*site, 0),
+                BookingOrder::Fill | BookingOrder::Load => (0, *site),
+                BookingOrder::Spread => (0, 0),
+            };
+            (first, *host != own, usize::MAX - free.len(), last, *host)
+        });
+        offers
     }
 }
 
-/// The number of processes that each offer of free cores gets, one for each core at most. A host gets up to `each` of them
-/// before it is the next one's turn.
-fn distributed(offers: &[(HostNumber, Vec<u16>)], processes: u32, each: usize) -> Vec<usize> {
+/// The offer of a host.
+struct Offer {
+    host: HostNumber,
+    /// The cores that no job has.
+    free: Vec<u16>,
+    /// The number of its site, from 0.
+    site: usize,
+}
+
+/// The number of processes at each site.
+fn counts_of_sites(offers: &[Offer], counts: &[usize]) -> Vec<usize> {
+    let mut of_sites = vec![0; offers.len() + 1];
+    offers.iter().zip(counts).for_each(|(offer, count)| of_sites[offer.site] += count);
+    of_sites
+}
+
+/// The number of processes that each offer gets if all sites get one in turn, and the hosts of a site as well; one for each
+/// free core at most.
+fn over_sites(offers: &[Offer], processes: u32) -> Vec<usize> {
+    let mut counts = vec![0; offers.len()];
+    let mut of_sites = counts_of_sites(offers, &counts);
+    for _ in 0..processes {
+        let has_room = |at: &usize| counts[*at] < offers[*at].free.len();
+        let turn = |at: &usize| (of_sites[offers[*at].site], offers[*at].site, counts[*at]);
+        let Some(next) = (0..offers.len()).filter(has_room).min_by_key(turn) else { break };
+        of_sites[offers[next].site] += 1;
+        counts[next] += 1;
+    }
+    counts
+}
+
+/// The number of processes that each offer gets, one for each free core at most. A host gets up to `each` of them before it is
+/// the next one's turn.
+fn distributed(offers: &[Offer], processes: u32, each: usize) -> Vec<usize> {
     let mut counts = vec![0; offers.len()];
     let mut left = processes as usize;
-    while left > 0 && offers.iter().zip(&counts).any(|((_, free), count)| *count < free.len()) {
-        for ((_, free), count) in offers.iter().zip(&mut counts) {
-            let more = each.min(free.len() - *count).min(left);
+    while left > 0 && offers.iter().zip(&counts).any(|(offer, count)| *count < offer.free.len()) {
+        for (offer, count) in offers.iter().zip(&mut counts) {
+            let more = each.min(offer.free.len() - *count).min(left);
             *count += more;
             left -= more;
         }
@@ -333,8 +414,8 @@ mod tests {
     const N1: HostNumber = HostNumber(0);
     const N2: HostNumber = HostNumber(1);
     const N3: HostNumber = HostNumber(2);
-    const ORDERS: [BookingOrder; 3] =
-        [BookingOrder::Fill, BookingOrder::Spread, BookingOrder::Load];
+    const ORDERS: [BookingOrder; 4] =
+        [BookingOrder::Fill, BookingOrder::Spread, BookingOrder::Load, BookingOrder::Site];
 
     fn wish(processes: u32) -> BookingWish {
         let (is_exclusive, waits, order) = (false, false, BookingOrder::Fill);
@@ -550,6 +631,60 @@ mod tests {
         assert_eq!(busy(&book, N2), []);
     }
 
+    /// A book of hosts with so many cores and these sites, by their numbers.
+    fn at_sites(hosts: &[(u16, &str)]) -> Booking {
+        let mut book = Booking::default();
+        for (number, (cores, site)) in (0..).zip(hosts) {
+            book.add_host(HostNumber(number), *cores);
+            book.note_site(HostNumber(number), site);
+        }
+        book
+    }
+
+    #[test]
+    fn a_job_by_sites_is_divided_evenly_over_them() {
+        let by_site = |book: &Booking, own, processes| {
+            let wish = BookingWish { order: BookingOrder::Site, ..wish(processes) };
+            hosts(&book.clone().book(JobId(1), own, wish).unwrap())
+        };
+        let book = at_sites(&[(2, "a"), (2, "a"), (2, "b"), (2, "b")]);
+        assert_eq!(by_site(&book, N1, 2), [(0, 1), (2, 1)]);
+        assert_eq!(by_site(&book, N1, 3), [(0, 1), (1, 1), (2, 1)]);
+        assert_eq!(by_site(&book, N1, 4), [(0, 1), (1, 1), (2, 1), (3, 1)]);
+        assert_eq!(by_site(&book, HostNumber(3), 4), [(3, 1), (2, 1), (0, 1), (1, 1)]);
+        assert_eq!(by_site(&book, N1, 8), [(0, 2), (1, 2), (2, 2), (3, 2)]);
+        // All have one more that shares cores.
+        assert_eq!(by_site(&book, N1, 12), [(0, 3), (1, 3), (2, 3), (3, 3)]);
+        // The hosts of the sites are numbered in turn.
+        let book = at_sites(&[(2, "a"), (2, "b"), (2, "a"), (2, "b")]);
+        assert_eq!(by_site(&book, N2, 4), [(1, 1), (3, 1), (0, 1), (2, 1)]);
+        // A small site is full first.
+        let book = at_sites(&[(1, "a"), (4, "b"), (4, "b")]);
+        assert_eq!(by_site(&book, N1, 6), [(0, 1), (1, 3), (2, 2)]);
+        assert_eq!(by_site(&book, N1, 9), [(0, 1), (1, 4), (2, 4)]);
+        // A host without a site counts as a site of its own.
+        let book = at_sites(&[(2, ""), (2, "a"), (2, "a")]);
+        assert_eq!(by_site(&book, N2, 3), [(1, 1), (2, 1), (0, 1)]);
+    }
+
+    #[test]
+    fn hosts_of_one_site_follow_each_other_where_that_costs_nothing() {
+        let sites = [(4, "a"), (4, "b"), (4, "a"), (4, "b")];
+        let book = at_sites(&sites);
+        let booked = |own, order, processes| {
+            let wish = BookingWish { order, ..wish(processes) };
+            hosts(&book.clone().book(JobId(1), own, wish).unwrap())
+        };
+        let fill = BookingOrder::Fill;
+        assert_eq!(booked(N1, fill, 8), [(0, 4), (2, 4)], "the own site comes first");
+        assert_eq!(booked(N2, fill, 16), [(1, 4), (3, 4), (0, 4), (2, 4)]);
+        assert_eq!(booked(N1, BookingOrder::Load, 4), [(0, 1), (2, 1), (1, 1), (3, 1)]);
+        // More free cores count more than the site, and ranks are still beside each other.
+        let mut book = at_sites(&[(4, "a"), (6, "b"), (4, "a"), (6, "b")]);
+        let shares = book.book(JobId(1), N1, wish(17)).unwrap();
+        assert_eq!(hosts(&shares), [(0, 4), (2, 1), (1, 6), (3, 6)]);
+    }
+
     #[derive(Clone, Debug)]
     enum Step {
         Add(u16, u16),
@@ -591,7 +726,7 @@ mod tests {
                         let is_new = !book.jobs.contains_key(&JobId(job));
                         let wish = BookingWish {
                             processes,
-                            order: ORDERS[(job % 3) as usize],
+                            order: ORDERS[(job % 4) as usize],
                             is_exclusive,
                             waits: job % 2 == 0,
                         };

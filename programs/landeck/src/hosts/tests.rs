@@ -58,6 +58,8 @@ fn without_hosts_nothing_changes() {
 fn in_a_machine_the_load_may_choose_the_hosts() {
     let launch = settled("--machine lab --map-by load -n 2 x").unwrap();
     assert_eq!(launch.machine.unwrap().order, BookingOrder::Load);
+    let launch = settled("--machine lab --map-by site -n 2 x").unwrap();
+    assert_eq!(launch.machine.unwrap().order, BookingOrder::Site);
     let launch = settled("--machine lab --map-by node -n 2 x").unwrap();
     assert_eq!(launch.machine.unwrap().order, BookingOrder::Spread);
 }
@@ -172,6 +174,7 @@ fn mappings_are_for_hosts_or_for_their_parts() {
     assert_eq!(read("numa:pe=2"), (pairs, BookingOrder::Fill, None));
     assert_eq!(read("node:numa:pe=2"), (pairs, BookingOrder::Spread, None));
     assert_eq!(read("load:numa:pe=2"), (pairs, BookingOrder::Load, None));
+    assert_eq!(read("site:pe=2"), ("pe=2".parse().unwrap(), BookingOrder::Site, None));
     assert_eq!(read("load"), (MapBy::default(), BookingOrder::Load, None));
     assert_eq!(read("ppr:4:node"), (MapBy::default(), BookingOrder::Fill, Some(4)));
     assert_eq!(read("PPR:4:Node:numa:PE=2"), (pairs, BookingOrder::Fill, Some(4)));
@@ -190,7 +193,7 @@ fn mappings_are_for_hosts_or_for_their_parts() {
     ] {
         let error = map_by(text).unwrap_err();
         assert!(
-            error.contains("choose slot, core, l3, numa, node, load, ppr:N:node"),
+            error.contains("choose slot, core, l3, numa, node, site, load, ppr:N:node"),
             "{text}: {error}"
         );
     }
@@ -220,6 +223,8 @@ fn wrong_wishes_are_explained() {
         ),
         ("--no-machine --map-by load x", "--map-by load: only a machine"),
         ("--host a,b --map-by load x", "--map-by load: only a machine"),
+        ("--map-by site x", "--map-by site: only a machine that stays has sites; start one from"),
+        ("--host a,b --map-by site x", "--map-by site: only a machine"),
         ("--host a --start slurm --rsh ssh x", "--rsh: the hosts are not started by such"),
         ("--remote-prefix lib x", "an absolute path is wanted, such as /opt/landeck"),
         ("--host-timeout 0.4 x", "a time from 0.5 to 3600 seconds is wanted, such as 3"),

@@ -25,6 +25,7 @@ mod resuming;
 mod session;
 mod silence;
 mod silent_connections;
+mod sites;
 mod soak;
 mod starting;
 mod suspicions;

@@ -207,6 +207,8 @@ impl WholeJob {
 /// A host as it comes into the job: it has no core for itself.
 fn spec_of(context: &Context<'_>, host: NewHost) -> HostSpec {
     let NewHost { number, segment } = host;
-    let name = context.host(number).map_or_else(String::new, |entry| entry.name.clone());
-    HostSpec { number, name, segment, cores: Vec::new() }
+    let entry = context.host(number);
+    let name = entry.map(|entry| entry.name.clone()).unwrap_or_default();
+    let site = entry.map(|entry| entry.place.site.clone()).unwrap_or_default();
+    HostSpec { number, name, site, segment, cores: Vec::new() }
 }
