@@ -435,8 +435,9 @@ impl Lanes {
     /// A gateway passes nothing on: lanes over it are dialled anew, on other ways if there are some. The processes give up the
     /// lanes before for them, and resume.
     pub(crate) fn leave_gateway(&mut self, tools: &mut LaneTools, gateway: HostNumber) {
-        let over = self.passed.extract_if(.., |_, gateways| gateways.contains(&gateway));
-        for (own, far, lane) in over.map(|(name, _)| name).collect::<Vec<_>>() {
+        let over = self.passed.iter().filter(|(_, gateways)| gateways.contains(&gateway));
+        for (own, far, lane) in over.map(|(name, _)| *name).collect::<Vec<_>>() {
+            self.passed.remove(&(own, far, lane));
             let Some((_, part)) = tools.parts.with_segment(own.segment) else { continue };
             let Some(host) = part.place(far).map(|place| part.host_of(place)) else { continue };
             self.machine_of_lanes.broken(own, far, lane);
