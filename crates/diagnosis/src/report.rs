@@ -529,6 +529,7 @@ impl Words<'_> {
             }
             Some(MessageWay::Lane) => ", over a lane".to_owned(),
             Some(MessageWay::Relay) => format!(", over the relay of {}", names.host(receiver)),
+            Some(MessageWay::Daemons) => ", through the daemons of both hosts".to_owned(),
             None => String::new(),
         }
     }

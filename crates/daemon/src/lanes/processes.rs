@@ -120,6 +120,7 @@ impl Lanes {
         self.reports.retain(|report| report.job != job);
         self.leaving.forget(job);
         self.relays.forget(segment);
+        self.tunnels.forget(segment);
     }
 
     pub(super) fn accept(&mut self, tools: &mut LaneTools, token: u64) {

@@ -27,6 +27,7 @@ mod silent_connections;
 mod soak;
 mod starting;
 mod suspicions;
+mod tunnels;
 
 use std::fmt;
 use std::io::Read;
