@@ -1,5 +1,5 @@
-//! Bytes in place of a preamble, a handover, a question at a joining socket, a heartbeat or a request to a relay: they are
-//! refused, or they are exactly what encoding gives back.
+//! Bytes in place of a preamble, a handover, a question at a joining socket, a heartbeat, a request to a relay or the chunks
+//! of a tunnel: they are refused, or they are exactly what encoding gives back.
 
 #![no_main]
 
@@ -8,6 +8,7 @@ use landeck_wire::handover::Handover;
 use landeck_wire::heartbeat::{Envelope, Heartbeat, SEALED_BYTES};
 use landeck_wire::preamble::{PREAMBLE_BYTES, Preamble, code, set_code};
 use landeck_wire::relay::{RELAY_PART_BYTES, RelayOperation, RelayRequest};
+use landeck_wire::tunnel::{CHUNK_HEAD_BYTES, ChunkHead, ChunkKind, ChunkReader, TunnelChunk};
 use landeck_wire::{ControlMessage, HEADER_BYTES, Header};
 use libfuzzer_sys::fuzz_target;
 
@@ -39,7 +40,38 @@ fuzz_target!(|bytes: &[u8]| {
         let (same, _) = RelayRequest::decode(&header, &again).expect("it can be decoded again");
         assert_eq!(same, request);
     }
+    let whole = chunks(bytes, bytes.len().max(1));
+    assert_eq!(chunks(bytes, 7), whole, "pieces give other chunks");
 });
+
+/// The bytes of the chunks that come out of bytes in pieces of this length.
+fn chunks(bytes: &[u8], most: usize) -> Vec<u8> {
+    let (mut reader, mut out) = (ChunkReader::default(), Vec::new());
+    let put = |stream, kind, length| -> [u8; CHUNK_HEAD_BYTES] {
+        ChunkHead { stream, kind, length }.encode()
+    };
+    for mut piece in bytes.chunks(most) {
+        loop {
+            match reader.next(&mut piece) {
+                Ok(None) => break,
+                Err(_) => return out,
+                Ok(Some(TunnelChunk::Open(stream, preamble))) => {
+                    out.extend(put(stream, ChunkKind::Open, preamble.len() as u32));
+                    out.extend(preamble);
+                }
+                // A chunk's data may come in parts, so their number is not compared.
+                Ok(Some(TunnelChunk::Data(_, data))) => out.extend(data),
+                Ok(Some(TunnelChunk::Taken(stream, taken))) => {
+                    out.extend(put(stream, ChunkKind::Taken, taken));
+                }
+                Ok(Some(TunnelChunk::Close(stream))) => {
+                    out.extend(put(stream, ChunkKind::Close, 0))
+                }
+            }
+        }
+    }
+    out
+}
 
 fn is_whole<Message: ControlMessage + PartialEq + std::fmt::Debug>(bytes: &[u8]) {
     if let Ok(message) = Message::decode(bytes) {

@@ -513,6 +513,12 @@ impl<'a> Context<'a> {
         self.hub.with_lanes(|lanes, tools| lanes.host_restarted(tools, host, run));
     }
 
+    /// The reasons why streams of a host are refused.
+    #[cfg(test)]
+    pub(crate) fn whys_of_streams(&self, host: HostNumber) -> Vec<Option<&'static str>> {
+        self.hub.lanes.whys_of_streams(&self.hub.trunks, host)
+    }
+
     /// Gives a host its next return ticket; for the founder of a machine that stays.
     ///
     /// # Errors

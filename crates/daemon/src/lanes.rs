@@ -15,14 +15,14 @@ use landeck_transports::lanes::lanes_max;
 use landeck_trust::lane::verify;
 use landeck_trust::{LaneEnd, lane_keys};
 use landeck_wire::handover::{Cipher, Handover, LaneKeys};
-use landeck_wire::preamble::{Preamble, Purpose};
+use landeck_wire::preamble::{CHALLENGE_BYTES, Preamble, Purpose};
 use landeck_wire::word::{LaterProcess, ProcessEnd};
 use landeck_wire::{ControlMessage, HostNumber, JobId, MachineId, ProcessId};
 use rustix::event::epoll::EventFlags;
 use rustix::net::{RecvFlags, recv};
 use tracing::info;
 
-use crate::calls::dial::Dial;
+use crate::calls::dial::{Challenged, Dial};
 use crate::calls::listener::Caller;
 use crate::daemon_message::DaemonMessage;
 use crate::parts::Parts;
@@ -35,6 +35,9 @@ mod leavers;
 mod names;
 mod processes;
 mod relays;
+mod tunnels;
+
+pub(crate) use tunnels::BegunStream;
 
 use processes::ExplainedBy;
 
@@ -114,6 +117,13 @@ pub(crate) enum LanesEvent {
         /// The process, as it is now.
         process: ProcessId,
     },
+    /// The daemon of a host has done in a tunnel what no daemon does, or has begun a stream that it may not.
+    Refused {
+        /// The host.
+        host: HostNumber,
+        /// The reason.
+        why: &'static str,
+    },
     /// Two processes have had no connection for T, and no word says why: the job cannot go on.
     PairBroken {
         /// The job.
@@ -141,11 +151,13 @@ impl From<&'static str> for CallRefusal {
     }
 }
 
-/// A connection that may become a lane.
+/// A connection that may become a lane, or a tunnel.
 #[derive(Debug)]
 struct Connected {
     socket: OwnedFd,
     keys: LaneKeys,
+    /// The random bytes of the side that was called.
+    challenge: [u8; CHALLENGE_BYTES],
     /// The token under which its end is watched, on the side that dialled.
     token: Option<u64>,
 }
@@ -235,6 +247,7 @@ pub(crate) struct Lanes {
     relays: relays::RelayDials,
     /// The lanes that this host has dialled over gateways, with these.
     passed: BTreeMap<LaneName, Vec<HostNumber>>,
+    tunnels: tunnels::HostTunnels,
     /// The hosts to which the last connection could not be opened.
     unconnected: BTreeSet<HostNumber>,
     /// The hosts none of whose addresses was reached, and which reached none of this host, with the time of that.
@@ -274,6 +287,7 @@ impl Lanes {
             untold: BTreeSet::new(),
             relays: relays::RelayDials::of_run(run),
             passed: BTreeMap::new(),
+            tunnels: tunnels::HostTunnels::new(own, timing.silence()),
             unconnected: BTreeSet::new(),
             unreached: BTreeMap::new(),
             events: Vec::new(),
@@ -299,7 +313,7 @@ impl Lanes {
         }
     }
 
-    /// Takes a caller whose preamble announces a lane.
+    /// Takes a caller whose preamble announces a lane or a tunnel.
     ///
     /// # Errors
     /// [`CallRefusal`].
@@ -320,21 +334,33 @@ impl Lanes {
         let cipher = self.cipher(tools.trunks, host);
         let keys = lane_keys(&secret, &caller.challenge, preamble, cipher, LaneEnd::Acceptor);
         let _ = tools.reactor.unwatch(&caller.socket);
-        let connected = Connected { socket: caller.socket, keys, token: None };
+        let (socket, challenge) = (caller.socket, caller.challenge);
+        let connected = Connected { socket, keys, challenge, token: None };
         self.connected.insert((own, far, lane), connected);
         let outputs = self.machine_of_lanes.arrived(own, far, host, lane);
         self.perform(tools, outputs, None);
         Ok(())
     }
 
-    /// Checks the preamble of a caller that is a process elsewhere; returns the secret of the two hosts.
+    /// Checks the preamble of a caller that is a process or a daemon elsewhere; returns the secret of the two hosts.
     ///
     /// # Errors
     /// [`CallRefusal`].
     fn verified(&self, tools: &LaneTools, caller: &Caller) -> Result<[u8; 32], CallRefusal> {
-        let preamble = &caller.preamble;
-        let host = preamble.from;
         let secret = self.secret_of(tools.trunks, caller)?;
+        match caller.preamble.purpose {
+            Purpose::Tunnel => self.check_tunnel(&caller.preamble)?,
+            _ => self.check_processes(tools, &caller.preamble)?,
+        }
+        Ok(secret)
+    }
+
+    /// Checks that both processes of a preamble are those of a job.
+    ///
+    /// # Errors
+    /// [`CallRefusal`].
+    fn check_processes(&self, tools: &LaneTools, preamble: &Preamble) -> Result<(), CallRefusal> {
+        let host = preamble.from;
         let part = tools.parts.get(preamble.job).ok_or(CallRefusal::Known)?;
         let place = part.place(preamble.own).ok_or_else(|| match part.has_slot(preamble.own) {
             true => CallRefusal::Known,
@@ -346,7 +372,7 @@ impl Lanes {
         if preamble.is_plain != self.is_plain {
             return Err("its frames are protected in another way than here".into());
         }
-        Ok(secret)
+        Ok(())
     }
 
     /// Checks that a caller comes from the host that its preamble names; returns the secret of the two hosts.
@@ -358,17 +384,23 @@ impl Lanes {
         trunks: &Trunks,
         caller: &Caller,
     ) -> Result<[u8; 32], &'static str> {
-        let preamble = &caller.preamble;
-        if preamble.machine != self.machine || preamble.to != self.own {
-            return Err("it is meant for another machine or host");
-        }
-        let secret = trunks.secret(preamble.from, preamble.key_generation);
-        let secret =
-            *secret.ok_or("its code is made under a secret that this host does not have")?;
+        let secret = self.secret_for(trunks, &caller.preamble)?;
         match verify(&secret, &caller.challenge, &caller.bytes) {
             true => Ok(secret),
             false => Err("its code is wrong"),
         }
+    }
+
+    /// The secret of the two hosts under which the code of a preamble is made.
+    ///
+    /// # Errors
+    /// The reason why there is none.
+    fn secret_for(&self, trunks: &Trunks, preamble: &Preamble) -> Result<[u8; 32], &'static str> {
+        if preamble.machine != self.machine || preamble.to != self.own {
+            return Err("it is meant for another machine or host");
+        }
+        let secret = trunks.secret(preamble.from, preamble.key_generation);
+        secret.copied().ok_or("its code is made under a secret that this host does not have")
     }
 
     /// A message of another daemon has come.
@@ -420,6 +452,7 @@ impl Lanes {
         self.perform(tools, outputs, None);
         self.leave_gateway(tools, host);
         self.relay_host_down(tools, host);
+        self.tunnel_host_lost(tools, host);
     }
 
     /// Notes over which gateways a lane leads. Those before it of the same processes are over.
@@ -474,6 +507,7 @@ impl Lanes {
     pub(crate) fn has(&self, token: u64) -> bool {
         self.dials.contains_key(&token)
             || self.relays.has(token)
+            || self.tunnels.has(token)
             || self.offered.contains_key(&token)
             || self.listeners.contains_key(&token)
             || self.residents.contains_key(&token)
@@ -489,6 +523,8 @@ impl Lanes {
             self.dialled(tools, token);
         } else if self.relays.has(token) {
             self.relay_ready(tools, token);
+        } else if self.tunnels.has(token) {
+            self.tunnels_ready(tools);
         } else if let Some(&name) = self.offered.get(&token)
             && !self.confirm_used(tools, name)
         {
@@ -568,6 +604,9 @@ impl Lanes {
                     self.cancel(tools.reactor, (own, far, lane));
                 }
                 DialOutput::HandOver { own, far, lane } => self.hand_over(tools, (own, far, lane)),
+                DialOutput::Close { far, lane, .. } if tunnels::is_daemon(far) => {
+                    self.end_tunnel(tools, (tunnels::host_of(far), lane));
+                }
                 DialOutput::Close { own, far, lane } => {
                     // A process that has the lane closes it when it gets the next one, whose number is higher.
                     if let Some(kept) = self.undelivered.get_mut(&own) {
@@ -653,11 +692,14 @@ impl Lanes {
         (own, far, lane): LaneName,
         host: HostNumber,
     ) -> Option<Connected> {
-        let (job, _) = tools.parts.with_segment(own.segment)?;
+        let (purpose, job) = match tunnels::is_daemon(own) {
+            true => (Purpose::Tunnel, JobId(0)),
+            false => (Purpose::Lane, tools.parts.with_segment(own.segment)?.0),
+        };
         let (key_generation, secret) = tools.trunks.newest_secret(host)?;
         let challenged = dial.challenged();
         let preamble = Preamble {
-            purpose: Purpose::Lane,
+            purpose,
             machine: self.machine,
             job,
             wanted: far,
@@ -673,7 +715,8 @@ impl Lanes {
         let keys = challenged.prove(&preamble, secret, cipher).ok()?;
         // Frames of the other process may come at once. They are its own, so only the end is watched for.
         tools.reactor.rewatch(&challenged.socket, token, EventFlags::RDHUP).ok()?;
-        Some(Connected { socket: challenged.socket, keys, token: Some(token) })
+        let Challenged { socket, challenge, .. } = challenged;
+        Some(Connected { socket, keys, challenge, token: Some(token) })
     }
 
     fn dial_failed(&mut self, tools: &mut LaneTools, token: u64) {
@@ -706,6 +749,9 @@ impl Lanes {
         let Some(connected) = self.connected.remove(&name) else { return };
         info!("lane {lane} of {own} to {far}: open");
         self.stop_watching(tools.reactor, &connected);
+        if tunnels::is_daemon(own) {
+            return self.begin_tunnel(tools, (tunnels::host_of(far), lane), connected);
+        }
         match self.tokens.get(&own).copied() {
             Some(token) => self.deliver(tools, token, own, Undelivered { far, lane, connected }),
             None => {
@@ -729,6 +775,9 @@ impl Lanes {
     }
 
     fn unreachable(&mut self, tools: &LaneTools, own: ProcessId, far: ProcessId) {
+        if tunnels::is_daemon(far) {
+            return self.no_tunnel(tools, tunnels::host_of(far));
+        }
         let Some((job, part)) = tools.parts.with_segment(own.segment) else { return };
         let Some(place) = part.place(far) else { return };
         // Where a connection was opened, one of the two processes has as many lanes as it can have.

@@ -85,6 +85,7 @@ mod reactor;
 mod relay;
 mod run;
 mod trunks;
+mod tunnels;
 
 #[cfg(test)]
 mod several;

@@ -33,6 +33,7 @@ mod links;
 mod machines;
 mod runs;
 mod strangers;
+mod tunnels;
 
 /// How long a test waits for what must happen.
 const PATIENCE: Duration = Duration::from_secs(60);

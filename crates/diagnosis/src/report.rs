@@ -535,6 +535,9 @@ impl Words<'_> {
             Some(MessageWay::Relay) => {
                 format!(", over the relay of {}{gateways}", names.host(receiver))
             }
+            Some(MessageWay::Daemons) => {
+                format!(", through the daemons of both hosts{gateways}")
+            }
             None => String::new(),
         }
     }

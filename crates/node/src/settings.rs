@@ -81,9 +81,9 @@ pub const SETTINGS: [JobSetting; 7] = [
     },
     JobSetting {
         variable: PATH,
-        effect: "the path of messages between hosts, as --path: auto, lane or relay",
+        effect: "the path of messages between hosts, as --path: auto, lane, relay or daemons",
         apply: |text, settings| {
-            let wish = PathWish::from_name(text).ok_or("auto, lane or relay is wanted")?;
+            let wish = PathWish::from_name(text).ok_or("auto, lane, relay or daemons is wanted")?;
             change_paths(settings, |paths| paths.wish = wish);
             Ok(())
         },
@@ -203,7 +203,7 @@ mod tests {
             (CHECKING, "maybe", "it is \"maybe\"; 1 makes members compare their calls, 0 does not"),
             (CLUSTERS, "cores", "it is \"cores\"; \"cores\" makes no clusters"),
             (COLLECTIVES, "star", "it is \"star\"; there is no architecture \"star\""),
-            (PATH, "tcp", "it is \"tcp\"; auto, lane or relay is wanted"),
+            (PATH, "tcp", "it is \"tcp\"; auto, lane, relay or daemons is wanted"),
             (LANES, "0", "it is \"0\"; a number from 1 on is wanted"),
             (LANES, "many", "it is \"many\"; a number from 1 on is wanted"),
             (

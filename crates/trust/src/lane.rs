@@ -17,6 +17,7 @@ pub const HEADER_BYTES: usize = landeck_wire::HEADER_BYTES;
 pub const FRAME_TAG_BYTES: usize = TAG_BYTES;
 
 const PREAMBLE_LABEL: &[u8] = b"landeck/1 preamble";
+const STREAM_LABEL: &[u8] = b"landeck/1 tunnel stream";
 const REKEY_LABEL: &[u8] = b"landeck/1 lane next";
 
 /// The code of an encoded preamble: HMAC-SHA256 over the challenge and everything before the code.
@@ -40,6 +41,19 @@ pub fn verify(
     preamble: &[u8; PREAMBLE_BYTES],
 ) -> bool {
     crypto::equal(&preamble_code(secret, challenge, preamble), &code(preamble))
+}
+
+/// The challenge for a stream in the tunnel of two daemons, by the challenge and the number of the tunnel. So a recorded
+/// opening of a stream is worth nothing for another one, or in another tunnel.
+#[must_use]
+pub fn stream_challenge(
+    secret: &[u8; 32],
+    challenge: &[u8; CHALLENGE_BYTES],
+    (tunnel, stream): (u32, u32),
+) -> [u8; CHALLENGE_BYTES] {
+    let numbers = [tunnel.to_le_bytes(), stream.to_le_bytes()];
+    let bytes = derive(challenge, secret, &[STREAM_LABEL, &numbers[0], &numbers[1]]);
+    std::array::from_fn(|at| bytes[at])
 }
 
 /// One of the two ends of a lane.

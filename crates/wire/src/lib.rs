@@ -28,6 +28,7 @@ pub mod identity;
 pub mod preamble;
 pub mod relay;
 pub mod relayed;
+pub mod tunnel;
 pub mod way;
 pub mod word;
 

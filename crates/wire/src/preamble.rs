@@ -48,6 +48,8 @@ pub enum Purpose {
     Measure = 4,
     /// A gateway is to pass it on to the next host. The challenge of that host follows.
     Pass = 5,
+    /// It connects two daemons, for the streams of their processes. Chunks follow ([`crate::tunnel`]).
+    Tunnel = 6,
 }
 
 /// The content of a preamble.
@@ -175,6 +177,7 @@ impl Preamble {
             3 => Purpose::Relay,
             4 => Purpose::Measure,
             5 => Purpose::Pass,
+            6 => Purpose::Tunnel,
             _ => return Err(PreambleError::Field),
         };
         let flags = word(bytes, 60);
@@ -270,7 +273,8 @@ mod tests {
         let trunk = Preamble::trunk(MachineId(9), HostNumber::NONE, HostNumber::ARBITER);
         let pass = Preamble::pass(MachineId(9), (HostNumber(1), HostNumber(2), HostNumber(3)), 4);
         let passed = Preamble { is_plain: false, is_passed: true, ..lane() };
-        for preamble in [lane(), passed, trunk, pass] {
+        let tunnel = Preamble { purpose: Purpose::Tunnel, ..lane() };
+        for preamble in [lane(), passed, trunk, pass, tunnel] {
             let mut bytes = preamble.encode();
             assert_eq!(code(&bytes), [0; CODE_BYTES]);
             set_code(&mut bytes, &[7; CODE_BYTES]);
@@ -288,7 +292,7 @@ mod tests {
         };
         assert_eq!(changed(0, b'G'), Err(PreambleError::Stranger));
         assert_eq!(changed(4, 9), Err(PreambleError::Version { found: 9 }));
-        assert_eq!(changed(6, 6), Err(PreambleError::Field));
+        assert_eq!(changed(6, 7), Err(PreambleError::Field));
         assert_eq!(changed(61, 1), Err(PreambleError::Field));
         assert_eq!(changed(95, 1), Err(PreambleError::Field));
     }

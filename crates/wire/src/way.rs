@@ -14,13 +14,15 @@ pub enum PathWish {
     Lane,
     /// Relays alone.
     Relay,
+    /// Relays alone, over the one connection that the daemons of two hosts have for that.
+    Daemons,
 }
 
 impl PathWish {
     /// The names, as users write them.
-    pub const NAMES: [&str; 3] = ["auto", "lane", "relay"];
+    pub const NAMES: [&str; 4] = ["auto", "lane", "relay", "daemons"];
 
-    const ALL: [Self; 3] = [Self::Auto, Self::Lane, Self::Relay];
+    const ALL: [Self; 4] = [Self::Auto, Self::Lane, Self::Relay, Self::Daemons];
 
     /// The wish with this name.
     #[must_use]
@@ -204,6 +206,8 @@ pub enum MessageWay {
     Relay = 4,
     /// The sender's own memory, out of which the kernel copies for the receiver.
     OneCopy = 5,
+    /// The relay of the receiver's host, over the connection of both daemons.
+    Daemons = 6,
 }
 
 /// The bits of a way in the number that a waiting process publishes; those above are the source of the length of one copy.
@@ -228,6 +232,12 @@ impl MessageWay {
         }
     }
 
+    /// Whether the relay of the receiver's host takes the message.
+    #[must_use]
+    pub const fn is_relayed(self) -> bool {
+        matches!(self, Self::Relay | Self::Daemons)
+    }
+
     /// The way with this number.
     #[must_use]
     pub const fn from_number(number: u8) -> Option<Self> {
@@ -237,6 +247,7 @@ impl MessageWay {
             3 => Self::Lane,
             4 => Self::Relay,
             5 => Self::OneCopy,
+            6 => Self::Daemons,
             _ => return None,
         })
     }
@@ -266,6 +277,7 @@ pub const fn choose(receiver: Receiver, class: Class, data: Extent) -> MessageWa
     match (wish, lane, class) {
         (PathWish::Lane, ..) => MessageWay::Lane,
         (PathWish::Relay, ..) => MessageWay::Relay,
+        (PathWish::Daemons, ..) => MessageWay::Daemons,
         (PathWish::Auto, LaneState::Crowded, Class::Urgent) => MessageWay::Relay,
         (PathWish::Auto, LaneState::Impossible | LaneState::Unused, _) => MessageWay::Relay,
         (PathWish::Auto, LaneState::Possible | LaneState::Free | LaneState::Crowded, _) => {
@@ -282,7 +294,7 @@ mod tests {
     fn every_message_has_its_way() {
         use Class::{Kernel, Urgent, User};
         use LaneState::{Crowded, Free, Impossible, Possible, Unused};
-        use PathWish::{Auto, Lane, Relay};
+        use PathWish::{Auto, Daemons, Lane, Relay};
         let near = Receiver::Near { in_message: 16_384, one_copy_from: OneCopy::NEVER };
         let once = Receiver::Near { in_message: 16_384, one_copy_from: 8_192 };
         for (receiver, class, bytes, way) in [
@@ -320,6 +332,8 @@ mod tests {
             (Lane, Impossible, User, MessageWay::Lane),
             (Relay, Free, User, MessageWay::Relay),
             (Relay, Possible, Urgent, MessageWay::Relay),
+            (Daemons, Unused, User, MessageWay::Daemons),
+            (Daemons, Possible, Urgent, MessageWay::Daemons),
         ] {
             for bytes in [0, 48, 1 << 30] {
                 let receiver = Receiver::Far { lane, wish };
@@ -354,19 +368,19 @@ mod tests {
 
     #[test]
     fn names_and_numbers_come_back() {
-        for (name, wish) in
-            PathWish::NAMES.iter().zip([PathWish::Auto, PathWish::Lane, PathWish::Relay])
-        {
+        use PathWish::{Auto, Daemons};
+        let wishes = [Auto, PathWish::Lane, PathWish::Relay, Daemons];
+        for (name, wish) in PathWish::NAMES.iter().zip(wishes) {
             assert_eq!(PathWish::from_name(name), Some(wish));
         }
         assert_eq!(PathWish::from_name("both"), None);
-        let numbers = [0, 1, 2].map(|number| PathWish::from_number(number).unwrap() as u8);
-        assert_eq!((numbers, PathWish::from_number(3)), ([0, 1, 2], None));
+        let numbers = [0, 1, 2, 3].map(|number| PathWish::from_number(number).unwrap() as u8);
+        assert_eq!((numbers, PathWish::from_number(4)), ([0, 1, 2, 3], None));
         use MessageWay::{Heap, Lane, Relay, Ring};
-        for way in [Ring, Heap, Lane, Relay, MessageWay::OneCopy] {
+        for way in [Ring, Heap, Lane, Relay, MessageWay::OneCopy, MessageWay::Daemons] {
             assert_eq!(MessageWay::from_number(way as u8), Some(way));
         }
-        assert_eq!((MessageWay::from_number(0), MessageWay::from_number(6)), (None, None));
+        assert_eq!((MessageWay::from_number(0), MessageWay::from_number(7)), (None, None));
         use OneCopySource::{Asked, Nothing, Probe, Tuned};
         for source in [Nothing, Probe, Tuned, Asked] {
             let number = MessageWay::OneCopy.number_with(source);

@@ -108,10 +108,11 @@ pub(crate) struct HostsArguments {
         help_heading = HOSTS
     )]
     wait: bool,
-    /// The path of messages between hosts: auto, lane, relay.
+    /// The path of messages between hosts: auto, lane, relay, daemons.
     ///
     /// A lane is a connection of two processes; the relay is the daemon of the receiver's host. Auto takes lanes, and the
-    /// relay where there can be none. Also LANDECK_PATH [default: auto]
+    /// relay where there can be none. With daemons each process goes through the daemon of its own host to that relay, and
+    /// two hosts have one connection. Also LANDECK_PATH [default: auto]
     #[arg(
         long,
         value_name = "PATH",

@@ -254,6 +254,11 @@ impl Listener {
         self.refusals.count(why, from);
     }
 
+    /// Counts something that was refused within a connection of another daemon.
+    pub(crate) fn refused_in_tunnel(&mut self, why: &'static str, from: impl std::fmt::Display) {
+        self.refusals.count(why, from);
+    }
+
     /// Ends the strangers whose time is over. Returns the callers among them.
     pub(crate) fn tick(&mut self, reactor: &Reactor, now: Duration) -> Vec<u64> {
         if self.paused_until.is_some_and(|until| now >= until)

@@ -8,7 +8,7 @@ use tracing::info;
 
 use super::*;
 use crate::calls::listener::Caller;
-use crate::lanes::CallRefusal;
+use crate::lanes::{BegunStream, CallRefusal};
 use crate::trunks::SHELL;
 use crate::trunks::trunk::TrunkError;
 use landeck_transports::lanes::silence::SHORT_SEGMENT_BYTES;
@@ -48,7 +48,12 @@ impl Hub {
                         self.tell(WordContent::ProcessReturned { job, process });
                     }
                     LanesEvent::PairBroken { job, far, cause } => self.tell_pair(job, far, cause),
+                    LanesEvent::Refused { host, why } => self.refused_in_tunnel(host, why),
                 }
+            }
+            for stream in self.lanes.take_begun() {
+                is_quiet = false;
+                self.stream_begun(&stream);
             }
             if is_quiet {
                 return;
@@ -447,7 +452,7 @@ impl Hub {
         self.meet_caller(&caller);
         match caller.preamble.purpose {
             Purpose::Trunk => self.trunks.called(caller, now),
-            Purpose::Lane => {
+            Purpose::Lane | Purpose::Tunnel => {
                 let outcome = self.with_lanes(|lanes, tools| lanes.called(tools, caller));
                 self.judge_caller(token, address, outcome.err());
             }
@@ -464,6 +469,35 @@ impl Hub {
                 }
             }
         }
+    }
+
+    /// A process elsewhere begins a stream to the relay of this host. It may have returned a moment ago.
+    fn stream_begun(&mut self, stream: &BegunStream) {
+        let proven = self.lanes.prove_stream(&self.trunks, stream);
+        if let Ok((preamble, _)) = &proven {
+            self.parts.meet_returned(preamble.from, preamble.own);
+        }
+        let caller = match proven {
+            Ok(proven) => {
+                self.with_lanes(|lanes, tools| lanes.accept_stream(tools, stream, &proven))
+            }
+            Err(why) => Err(why.into()),
+        };
+        match caller {
+            Ok(caller) => self.relay.serve(caller),
+            Err(refusal) => {
+                self.lanes.refuse_stream(stream);
+                if let CallRefusal::Counted(why) = refusal {
+                    self.refused_in_tunnel(stream.name.0, why);
+                }
+            }
+        }
+    }
+
+    /// Counts something that no daemon does in a tunnel.
+    fn refused_in_tunnel(&mut self, host: HostNumber, why: &'static str) {
+        let name = self.members.host(host).map_or_else(|| host.0.to_string(), |it| it.name.clone());
+        self.listener.refused_in_tunnel(why, format_args!("the daemon of {name}"));
     }
 
     /// Takes a caller that is to be passed on to the next host.

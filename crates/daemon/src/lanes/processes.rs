@@ -121,6 +121,7 @@ impl Lanes {
         self.passed.retain(|(own, _, _), _| own.segment != segment);
         self.leaving.forget(job);
         self.relays.forget(segment);
+        self.tunnels.forget(segment);
     }
 
     pub(super) fn accept(&mut self, tools: &mut LaneTools, token: u64) {

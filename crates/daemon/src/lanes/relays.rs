@@ -7,9 +7,12 @@ use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use landeck_collectives::settings::Settings;
+use landeck_memory::Segment;
 use landeck_trust::{LaneEnd, lane_keys};
 use landeck_wire::handover::{Handover, LaneKeys};
-use landeck_wire::preamble::{Preamble, Purpose};
+use landeck_wire::preamble::{CHALLENGE_BYTES, Preamble, Purpose};
+use landeck_wire::way::PathWish;
 use landeck_wire::{HostNumber, ProcessId, SegmentId};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
@@ -51,13 +54,19 @@ struct OfferedRelay {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wish {
     /// The process's connection to this daemon.
-    resident: u64,
+    pub(super) resident: u64,
     pub(super) own: ProcessId,
     /// A process of the other host, which names its segment.
     there: ProcessId,
-    host: HostNumber,
+    pub(super) host: HostNumber,
     /// The way that is tried next.
     way: usize,
+}
+
+/// The wish of a job's user for the path of its messages.
+fn path_of(segment: &Segment) -> PathWish {
+    let [first, _] = Settings::from_words(&segment.plan().settings).paths;
+    PathWish::from_number(first as u8).unwrap_or_default()
 }
 
 impl RelayDials {
@@ -108,8 +117,13 @@ impl Lanes {
         let is_there = |far: &u32| part.host_of(*far) == host;
         let far = (0..part.far.len() as u32).find(is_there).ok_or(())?;
         let there = part.far[far as usize];
-        if !self.relays.is_under_way(own, host) {
-            self.dial_relay(tools, Wish { resident, own, there, host, way: 0 });
+        let is_under_way =
+            self.relays.is_under_way(own, host) || self.tunnels.is_under_way(own, host);
+        let wish = Wish { resident, own, there, host, way: 0 };
+        match path_of(&part.segment) {
+            _ if is_under_way => {}
+            PathWish::Daemons => self.tunnel_wanted(tools, wish),
+            _ => self.dial_relay(tools, wish),
         }
         Ok(())
     }
@@ -151,7 +165,7 @@ impl Lanes {
         }
     }
 
-    fn refuse_relay(&mut self, tools: &LaneTools, wish: Wish) {
+    pub(super) fn refuse_relay(&mut self, tools: &LaneTools, wish: Wish) {
         let host = u32::from(wish.host.0);
         self.tell(tools.reactor, wish.resident, &Handover::NoRelay { host }, None);
     }
@@ -173,6 +187,17 @@ impl Lanes {
         let Some(offered) = self.relays.offered.remove(&token) else { return };
         let OfferedRelay { wish, socket, keys, .. } = offered;
         let _ = tools.reactor.unwatch(&socket);
+        self.hand_relay(tools, wish, keys, socket);
+    }
+
+    /// Hands a connection to a relay to its process.
+    pub(super) fn hand_relay(
+        &mut self,
+        tools: &LaneTools,
+        wish: Wish,
+        keys: LaneKeys,
+        socket: OwnedFd,
+    ) {
         let host = u32::from(wish.host.0);
         self.drop_relay_reports(tools, wish.own, wish.host);
         let message = Handover::Relayed { host, keys };
@@ -216,10 +241,24 @@ impl Lanes {
         dial: Dial,
         wish: Wish,
     ) -> Option<OfferedRelay> {
+        let (deadline, challenged) = (dial.deadline(), dial.challenged());
+        let (preamble, secret) = self.relay_preamble(tools, wish)?;
+        let cipher = self.cipher(tools.trunks, wish.host);
+        let keys = challenged.prove(&preamble, &secret, cipher).ok()?;
+        tools.reactor.rewatch(&challenged.socket, token, EventFlags::IN).ok()?;
+        Some(OfferedRelay { wish, socket: challenged.socket, keys, deadline })
+    }
+
+    /// The preamble of the next connection to a relay for a wish, and the secret of the two hosts.
+    pub(super) fn relay_preamble(
+        &mut self,
+        tools: &LaneTools,
+        wish: Wish,
+    ) -> Option<(Preamble, [u8; 32])> {
         let (job, _) = tools.parts.with_segment(wish.own.segment)?;
         let (key_generation, secret) = tools.trunks.newest_secret(wish.host)?;
         self.relays.last = self.relays.last.wrapping_add(1);
-        let (lane, deadline, challenged) = (self.relays.last, dial.deadline(), dial.challenged());
+        let lane = self.relays.last;
         let preamble = Preamble {
             purpose: Purpose::Relay,
             machine: self.machine,
@@ -233,10 +272,7 @@ impl Lanes {
             is_plain: self.is_plain,
             is_passed: false,
         };
-        let cipher = self.cipher(tools.trunks, wish.host);
-        let keys = challenged.prove(&preamble, secret, cipher).ok()?;
-        tools.reactor.rewatch(&challenged.socket, token, EventFlags::IN).ok()?;
-        Some(OfferedRelay { wish, socket: challenged.socket, keys, deadline })
+        Some((preamble, *secret))
     }
 
     /// The trunk to a host is new.
@@ -281,19 +317,30 @@ impl Lanes {
         caller: Caller,
     ) -> Result<RelayCaller, CallRefusal> {
         let secret = self.verified(tools, &caller)?;
-        let (preamble, host) = (&caller.preamble, caller.preamble.from);
-        let part = tools.parts.get(preamble.job).ok_or(CallRefusal::Known)?;
-        let far = part.place(preamble.own).ok_or("its process is none of the job")?;
-        let cipher = self.cipher(tools.trunks, host);
-        let keys = lane_keys(&secret, &caller.challenge, preamble, cipher, LaneEnd::Acceptor);
-        let segment = part.segment.clone();
-        let process = preamble.own;
-        let number = preamble.lane;
         // A refused connection ends without this byte.
         send(&caller.socket, &CONFIRMED, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
             .map_err(|_| "its connection has ended")?;
         let _ = tools.reactor.unwatch(&caller.socket);
-        let (socket, silence) = (caller.socket, self.silence);
+        self.relay_caller(tools, &caller.preamble, (&secret, &caller.challenge), caller.socket)
+    }
+
+    /// The client of this host's relay that a preamble with a right code names.
+    ///
+    /// # Errors
+    /// [`CallRefusal`].
+    pub(super) fn relay_caller(
+        &self,
+        tools: &LaneTools,
+        preamble: &Preamble,
+        (secret, challenge): (&[u8; 32], &[u8; CHALLENGE_BYTES]),
+        socket: OwnedFd,
+    ) -> Result<RelayCaller, CallRefusal> {
+        let part = tools.parts.get(preamble.job).ok_or(CallRefusal::Known)?;
+        let far = part.place(preamble.own).ok_or("its process is none of the job")?;
+        let (host, process, number) = (preamble.from, preamble.own, preamble.lane);
+        let cipher = self.cipher(tools.trunks, host);
+        let keys = lane_keys(secret, challenge, preamble, cipher, LaneEnd::Acceptor);
+        let (segment, silence) = (part.segment.clone(), self.silence);
         Ok(RelayCaller { socket, keys, process, far, segment, host, number, silence })
     }
 }

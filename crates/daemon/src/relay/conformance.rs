@@ -5,6 +5,7 @@ use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use landeck_channel::conformance::Network;
 use landeck_channel::relay_requests::RelayRequests;
@@ -25,7 +26,7 @@ use super::{Relay, RelayCaller};
 static NUMBER: AtomicU32 = AtomicU32::new(1);
 
 /// The host of one process.
-pub(super) struct TestHost {
+pub(crate) struct TestHost {
     pub(super) segment: Segment,
     pub(super) relay: Relay,
     /// The daemon's end of the process's socket.
@@ -33,13 +34,15 @@ pub(super) struct TestHost {
 }
 
 /// Hosts with one process each. Process `n` has far record `n` in all other segments.
-pub(super) struct RelayedHosts {
+pub(crate) struct RelayedHosts {
     pub(super) hosts: Vec<TestHost>,
+    /// Makes the two ends of a connection to a relay: that of a process, and that of the relay.
+    pub(crate) connect: Box<dyn Fn() -> (OwnedFd, OwnedFd)>,
     channels: Vec<Option<Shifted>>,
 }
 
 /// A channel whose far process `n` is peer `n`, as the suite wants it. The slots of the segment come before them.
-pub(super) struct Shifted(pub(super) Lanes, u32);
+pub(crate) struct Shifted(pub(super) Lanes, u32);
 
 struct ShiftedSink<'a>(&'a mut dyn Sink, u32);
 
@@ -116,7 +119,7 @@ pub(super) fn id(host: u32, incarnation: u32) -> ProcessId {
 }
 
 impl RelayedHosts {
-    pub(super) fn with(count: u32) -> Self {
+    pub(crate) fn with(count: u32) -> Self {
         let host = |number: u32| {
             let plan = SegmentPlan::new(u64::from(number) + 1, 1);
             let plan = SegmentPlan { heap_bytes_per_process: 1 << 20, guests: 0, ..plan };
@@ -126,7 +129,7 @@ impl RelayedHosts {
         };
         let hosts: Vec<TestHost> = (0..count).map(host).collect();
         let channels = (0..count).map(|_| None).collect();
-        let mut all = Self { hosts, channels };
+        let mut all = Self { hosts, channels, connect: Box::new(tcp_pair) };
         (0..count).for_each(|number| all.begin(number));
         all
     }
@@ -188,7 +191,7 @@ impl RelayedHosts {
         let relay = &self.hosts[number as usize].relay;
         match *message {
             Handover::Relay { host } => {
-                let (mine, theirs) = tcp_pair();
+                let (mine, theirs) = (self.connect)();
                 self.serve_relay(host, number, theirs, own);
                 let message = Handover::Relayed { host, keys: keys(false) };
                 self.hand(number, &message, mine.as_fd());
@@ -213,7 +216,7 @@ impl RelayedHosts {
         let segment = self.hosts[host as usize].segment.clone();
         let keys = keys(true);
         let (far, number) = (from, NUMBER.fetch_add(1, Ordering::Relaxed));
-        let silence = std::time::Duration::from_secs(60);
+        let silence = Duration::from_secs(60);
         let caller = RelayCaller {
             host: HostNumber(from as u16),
             socket,
@@ -238,6 +241,15 @@ impl RelayedHosts {
     }
 }
 
+/// Waits until something is so.
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let give_up = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < give_up, "waited in vain until {what}");
+        std::thread::yield_now();
+    }
+}
+
 /// The keys of a connection, as its process or its relay has them.
 pub(super) fn keys(is_relay: bool) -> LaneKeys {
     let (send, receive) = ([1; 32], [2; 32]);
@@ -249,7 +261,7 @@ pub(super) fn keys(is_relay: bool) -> LaneKeys {
 }
 
 /// Two ends of a connection on this host.
-pub(super) fn tcp_pair() -> (OwnedFd, OwnedFd) {
+pub(crate) fn tcp_pair() -> (OwnedFd, OwnedFd) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let other = listener.accept().unwrap().0;

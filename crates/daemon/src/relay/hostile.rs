@@ -1,7 +1,7 @@
 //! Hostile processes elsewhere, and receivers that do nothing: the relay serves all others.
 
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use landeck_channel::conformance::{Arrivals, Network};
 use landeck_channel::{Channel, Peer, SendError};
@@ -11,18 +11,10 @@ use landeck_transports::lanes::relay::{RelayEnd, RelayStream};
 use landeck_wire::relayed::{RELAYED_PIECE_BYTES_MAX, RelayedPiece, relayed_window};
 use landeck_wire::{Class, Header, Kind};
 
-use super::conformance::{RelayedHosts, id, keys, tcp_pair};
+use super::conformance::{RelayedHosts, id, keys, tcp_pair, until};
 
 fn watchdog() -> Watchdog {
     Watchdog::start(Duration::from_secs(170))
-}
-
-pub(super) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let give_up = Instant::now() + Duration::from_secs(60);
-    while !is_so() {
-        assert!(Instant::now() < give_up, "waited in vain until {what}");
-        std::thread::yield_now();
-    }
 }
 
 /// The connection of process 1, in the test's hands, to the relay of host 0.

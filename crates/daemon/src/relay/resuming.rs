@@ -21,8 +21,8 @@ use landeck_wire::{Class, Header, Kind};
 use rustix::net::sockopt;
 
 use super::Relay;
+use super::conformance::until;
 use super::conformance::{RelayedHosts, id, keys, tcp_pair};
-use super::hostile::until;
 
 /// The process that sends, and the one that receives.
 const FROM: u32 = 1;

@@ -18,7 +18,7 @@ use rustix::net::{
 use super::*;
 use crate::process_socket_name;
 
-mod next_run;
+pub(super) mod next_run;
 
 pub(super) const JOB: JobId = JobId(0x77);
 
@@ -43,7 +43,7 @@ fn parts_of<const N: usize>(job: JobId, daemons: [&Daemon; N]) -> [Segment; N] {
 }
 
 /// A part of one process on each of these daemons, in a job with these settings.
-fn parts_with<const N: usize>(
+pub(super) fn parts_with<const N: usize>(
     settings: &Settings,
     job: JobId,
     daemons: [&Daemon; N],

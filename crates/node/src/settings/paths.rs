@@ -42,7 +42,9 @@ mod tests {
         let words =
             "none fixed:4 calibrated credit credit:64K tokens tokens:high tokens:reservation:high";
         for incast in words.split(' ').map(|words| Incast::from_words(words).unwrap()) {
-            for (wish, lanes_max) in [(PathWish::Relay, Some(7)), (PathWish::Lane, None)] {
+            let wishes =
+                [(PathWish::Relay, Some(7)), (PathWish::Lane, None), (PathWish::Daemons, None)];
+            for (wish, lanes_max) in wishes {
                 let paths = Paths { wish, lanes_max, incast };
                 assert_eq!(of(paths.to_words()), paths);
             }

@@ -259,7 +259,7 @@ impl Lanes {
     fn way(&self, far: u32, class: Class, bytes: u64) -> MessageWay {
         let place = &self.places[far as usize];
         let lane = match (place.path, &place.lane) {
-            (Some(MessageWay::Relay), _) => LaneState::Unused,
+            (Some(way), _) if way.is_relayed() => LaneState::Unused,
             (_, Some(lane)) if class == Class::Urgent && lane.is_crowded() => LaneState::Crowded,
             (_, Some(_)) => LaneState::Free,
             (Some(_), None) => LaneState::Possible,
@@ -630,7 +630,7 @@ impl Channel for Lanes {
             return Err(SendError::TooLong);
         }
         let far = self.number_of(to).filter(|_| !self.has_left).ok_or(SendError::Gone)?;
-        if self.way(far, header.class, data.len() as u64) == MessageWay::Relay {
+        if self.way(far, header.class, data.len() as u64).is_relayed() {
             return self.send_relayed(far, header, data);
         }
         let place = &mut self.places[far as usize];
@@ -722,8 +722,12 @@ impl Channel for Lanes {
     fn way_from(&self, peer: Peer) -> Option<MessageWay> {
         let far = self.number_of(peer)?;
         let has_heard = self.relayed.as_ref().is_some_and(|relayed| relayed.has_heard(far));
-        let is_relayed = has_heard || self.wish == PathWish::Relay;
-        Some(if is_relayed { MessageWay::Relay } else { MessageWay::Lane })
+        Some(match self.wish {
+            PathWish::Daemons => MessageWay::Daemons,
+            PathWish::Relay => MessageWay::Relay,
+            _ if has_heard => MessageWay::Relay,
+            PathWish::Auto | PathWish::Lane => MessageWay::Lane,
+        })
     }
 
     fn is_read_out(&self, peer: Peer) -> bool {

@@ -10,11 +10,23 @@ use landeck_channel::BrokenPeer;
 use landeck_wire::Header;
 use landeck_wire::handover::{LaneKeys, LaneSilence};
 use rustix::io::Errno;
+use rustix::net::{AddressFamily, sockopt};
 
 use super::framing::{Framing, Spare};
 use super::sealing::{CannotSeal, Opening, Sealing};
 use super::silence::SilenceLooks;
 use super::socket::{self, Moved};
+
+/// Prepares a connected socket of TCP that carries such frames. The system asks the other one for a sign of life when nothing
+/// has come for so long.
+///
+/// # Errors
+/// The system's error.
+pub fn prepare(socket: &OwnedFd, idle: Duration) -> Result<(), Errno> {
+    socket::set_up(socket)?;
+    socket::ask_when_idle(socket, idle);
+    Ok(())
+}
 
 /// One end of the connection.
 pub struct RelayStream {
@@ -52,12 +64,14 @@ pub enum RelayEnd {
 }
 
 impl RelayStream {
-    /// Takes over a connected socket.
+    /// Takes over a connected socket, of TCP to the relay or of the Unix domain to a daemon on the way.
     ///
     /// # Errors
     /// [`RelayEnd::System`], [`RelayEnd::Keys`].
     pub fn new(socket: OwnedFd, keys: &LaneKeys) -> Result<Self, RelayEnd> {
-        socket::set_up(&socket).map_err(RelayEnd::System)?;
+        if sockopt::socket_domain(&socket).map_err(RelayEnd::System)? != AddressFamily::UNIX {
+            socket::set_up(&socket).map_err(RelayEnd::System)?;
+        }
         Ok(Self {
             socket,
             framing: Framing::default(),
@@ -199,24 +213,14 @@ mod tests {
     use super::*;
     use landeck_wire::Kind;
     use landeck_wire::handover::Cipher;
-    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+    use rustix::net::{SocketFlags, SocketType, socketpair};
 
-    /// Both ends of a connection. A pair of Unix sockets refuses what is set for TCP, so they are made by hand.
+    /// Both ends of a connection.
     fn pair(cipher: Cipher) -> [RelayStream; 2] {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let (one, other) =
             socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
-        let end = |socket, keys: &LaneKeys| RelayStream {
-            socket,
-            framing: Framing::default(),
-            spare: Spare::default(),
-            sealing: Sealing::new(keys).unwrap(),
-            opening: Opening::new(keys).unwrap(),
-            looks: SilenceLooks::default(),
-            may_have_more: false,
-            outgoing: Vec::new(),
-            begin: 0,
-        };
+        let end = |socket, keys: &LaneKeys| RelayStream::new(socket, keys).unwrap();
         let [send, receive] = [[1; 32], [2; 32]];
         [
             end(one, &LaneKeys { cipher, send, receive }),

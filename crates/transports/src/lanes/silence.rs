@@ -27,6 +27,12 @@ pub fn may_be_of_long_packets(silence: &LaneSilence) -> bool {
     silence.is_from_begin && silence.unsent_bytes > SHORT_SEGMENT_BYTES.into()
 }
 
+/// Whether bytes are under way on a connection that the other host is not known to have.
+#[must_use]
+pub fn has_unacknowledged(socket: &OwnedFd) -> bool {
+    socket::has_unacknowledged(socket)
+}
+
 /// The looks at one connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SilenceLooks {

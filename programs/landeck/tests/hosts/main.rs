@@ -29,6 +29,7 @@ mod sites;
 mod soak;
 mod starting;
 mod suspicions;
+mod tunnels;
 
 use std::fmt;
 use std::io::Read;

@@ -29,12 +29,13 @@ impl Cluster {
         running
     }
 
-    /// The connections of the job's processes to the other host, or to its relay.
-    fn connections(&self) -> Vec<Ports> {
+    /// The connections of the job's processes to the other host, or to its relay; with this path, those of the daemons.
+    fn connections(&self, path: &str) -> Vec<Ports> {
+        let owner = if path == "daemons" { "\"landeckd\"" } else { "\"hosts-" };
         let mut all = Vec::new();
         for host in 0..2 {
             let listed = self.shell(host, "ss -Htnp state established");
-            for line in listed.lines().filter(|line| line.contains("\"hosts-")) {
+            for line in listed.lines().filter(|line| line.contains(owner)) {
                 let ports: Vec<u16> = line
                     .split_whitespace()
                     .filter_map(|word| word.rsplit_once(':')?.1.parse().ok())
@@ -102,7 +103,7 @@ fn die_in_silence(test: &str, path: &str) {
     let mut random = Random::new(landeck_testing::seed());
     let (mut deaths, mut longest) = (0, Duration::ZERO);
     while deaths < if is_soak() { DEATHS_SOAK } else { DEATHS } {
-        let mut all = cluster.connections();
+        let mut all = cluster.connections(path);
         assert!(!all.is_empty(), "{:?}", running.err.text());
         if random.once_in(2) {
             all = vec![all[random.below(all.len() as u64) as usize]];
@@ -129,12 +130,18 @@ fn a_connection_to_a_relay_that_dies_in_silence_is_followed_by_another_one() {
 }
 
 #[test]
+fn a_tunnel_that_dies_in_silence_is_followed_by_another_one() {
+    let test = "silent_connections::a_tunnel_that_dies_in_silence_is_followed_by_another_one";
+    die_in_silence(test, "daemons");
+}
+
+#[test]
 fn a_host_whose_address_is_replaced_goes_on() {
     let test = "silent_connections::a_host_whose_address_is_replaced_goes_on";
     if is_member() {
         return talk_until_told();
     }
-    for path in ["lane", "relay"] {
+    for path in ["lane", "relay", "daemons"] {
         let Some(cluster) = Cluster::pair(test) else { return };
         let mut running = cluster.start_talk(test, &["--path", path]);
         cluster.shell(
@@ -228,14 +235,14 @@ fn a_process_that_does_not_read_keeps_its_connections() {
     }
     let Some(cluster) = Cluster::pair(test) else { return };
     let mut running = cluster.start_talk(test, &["--host-timeout", "1"]);
-    let before = cluster.connections();
+    let before = cluster.connections("lane");
     let member =
         cluster.processes(1).into_iter().find(|one| one.name.starts_with("hosts-")).unwrap();
     cluster.signal_pid(1, member.pid, "STOP");
     thread::sleep(Duration::from_secs(4));
     cluster.signal_pid(1, member.pid, "CONT");
     wait_for_rounds(&mut running, "progress behind a stop");
-    assert_eq!(cluster.connections(), before);
+    assert_eq!(cluster.connections("lane"), before);
     end_talk(&cluster, running);
 }
 
@@ -249,7 +256,7 @@ fn why_names_a_network_that_carries_nothing() {
     cluster.let_rules_come_first();
     // Its connections are given up after three quarters of that.
     let mut running = cluster.start_talk(test, &["--host-timeout", "60"]);
-    cluster.swallow(&cluster.connections());
+    cluster.swallow(&cluster.connections("lane"));
     let cause = [
         "The network carries nothing: of ",
         " rank 0 on n1",

@@ -13,7 +13,7 @@ use super::*;
 
 impl Daemon {
     /// Plays that a daemon has started again, as the lanes of it and of the others see that.
-    fn begin_again(&self, run: u32, others: &[&Daemon]) {
+    pub(in super::super) fn begin_again(&self, run: u32, others: &[&Daemon]) {
         let host = self.entry.host;
         for other in others {
             other.ask(move |context| context.lanes_restarted(host, run));
@@ -23,7 +23,7 @@ impl Daemon {
 }
 
 /// The channel of the process of a segment, as a program has it.
-fn channel(segment: &Segment, wish: PathWish) -> Lanes {
+pub(in super::super) fn channel(segment: &Segment, wish: PathWish) -> Lanes {
     let host = SegmentId(segment.plan().host);
     let socket = connect_to_daemon(host).unwrap();
     let mut lanes = Lanes::with_relays(socket, segment, 0, wish, 0).unwrap();
@@ -32,7 +32,7 @@ fn channel(segment: &Segment, wish: PathWish) -> Lanes {
 }
 
 /// Sends a message to a far process, and waits until it is there.
-fn pass(from: &mut Lanes, to: &mut Lanes, segment: &Segment, far: u32) {
+pub(in super::super) fn pass(from: &mut Lanes, to: &mut Lanes, segment: &Segment, far: u32) {
     let header = Header::user(Kind::Eager, 3, 1, 2);
     let peer = Peer(segment.plan().slots() + far);
     let (mut arrivals, give_up) = (Arrivals::default(), Instant::now() + PATIENCE);
