@@ -471,8 +471,10 @@ impl Lanes {
         let over = self.passed.iter().filter(|(_, gateways)| gateways.contains(&gateway));
         for (own, far, lane) in over.map(|(name, _)| *name).collect::<Vec<_>>() {
             self.passed.remove(&(own, far, lane));
-            let Some((_, part)) = tools.parts.with_segment(own.segment) else { continue };
-            let Some(host) = part.place(far).map(|place| part.host_of(place)) else { continue };
+            let part = tools.parts.with_segment(own.segment).map(|(_, part)| part);
+            let of_process = part.and_then(|part| Some(part.host_of(part.place(far)?)));
+            let of_daemon = tunnels::is_daemon(own).then(|| tunnels::host_of(far));
+            let Some(host) = of_process.or(of_daemon) else { continue };
             self.machine_of_lanes.broken(own, far, lane);
             let outputs = self.machine_of_lanes.want(own, far, host);
             self.perform(tools, outputs, None);
