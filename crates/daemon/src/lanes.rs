@@ -749,11 +749,11 @@ impl Lanes {
     fn hand_over(&mut self, tools: &mut LaneTools, name: LaneName) {
         let (own, far, lane) = name;
         let Some(connected) = self.connected.remove(&name) else { return };
-        info!("lane {lane} of {own} to {far}: open");
         self.stop_watching(tools.reactor, &connected);
         if tunnels::is_daemon(own) {
             return self.begin_tunnel(tools, (tunnels::host_of(far), lane), connected);
         }
+        info!("lane {lane} of {own} to {far}: open");
         match self.tokens.get(&own).copied() {
             Some(token) => self.deliver(tools, token, own, Undelivered { far, lane, connected }),
             None => {

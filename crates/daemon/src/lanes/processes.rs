@@ -14,6 +14,7 @@ use landeck_wire::{HostNumber, Incarnation, JobId, ProcessId, SegmentId, Slot};
 use rustix::event::epoll::EventFlags;
 use tracing::info;
 
+use super::relays::goes_over_tunnels;
 use super::{BrokenReport, LaneTools, Lanes, LanesEvent, Resident};
 
 use crate::calls::dial::DIAL_TIME;
@@ -357,8 +358,11 @@ impl Lanes {
             0 if errno != UNREACHABLE => ExplainedBy::Word,
             _ => ExplainedBy::Lane,
         };
-        // The system may have noticed a silence first.
-        let more = if errno == TIMED_OUT { NO_ANSWER_TIME } else { Duration::ZERO };
+        // The system may have noticed a silence first, or the daemon that of a tunnel.
+        let is_of_tunnel = explained_by == ExplainedBy::Relay
+            && tools.parts.get(who.0).is_some_and(|part| goes_over_tunnels(&part.segment));
+        let had_no_answer = errno == TIMED_OUT || is_of_tunnel;
+        let more = if had_no_answer { NO_ANSWER_TIME } else { Duration::ZERO };
         self.broken(tools, who, (far, lane), what, (explained_by, more))
     }
 

@@ -63,10 +63,10 @@ pub(super) struct Wish {
     way: usize,
 }
 
-/// The wish of a job's user for the path of its messages.
-fn path_of(segment: &Segment) -> PathWish {
+/// Whether the messages of a job go over tunnels.
+pub(super) fn goes_over_tunnels(segment: &Segment) -> bool {
     let [first, _] = Settings::from_words(&segment.plan().settings).paths;
-    PathWish::from_number(first as u8).unwrap_or_default()
+    PathWish::from_number(first as u8) == Some(PathWish::Daemons)
 }
 
 impl RelayDials {
@@ -120,10 +120,10 @@ impl Lanes {
         let is_under_way =
             self.relays.is_under_way(own, host) || self.tunnels.is_under_way(own, host);
         let wish = Wish { resident, own, there, host, way: 0 };
-        match path_of(&part.segment) {
+        match goes_over_tunnels(&part.segment) {
             _ if is_under_way => {}
-            PathWish::Daemons => self.tunnel_wanted(tools, wish),
-            _ => self.dial_relay(tools, wish),
+            true => self.tunnel_wanted(tools, wish),
+            false => self.dial_relay(tools, wish),
         }
         Ok(())
     }

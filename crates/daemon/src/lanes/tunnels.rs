@@ -15,6 +15,7 @@ use landeck_wire::handover::LaneKeys;
 use landeck_wire::preamble::{CHALLENGE_BYTES, PREAMBLE_BYTES, Preamble, Purpose, set_code};
 use landeck_wire::{HostNumber, Incarnation, JobId, ProcessId, SegmentId, Slot};
 use rustix::event::epoll::EventFlags;
+use rustix::net::sockopt::set_socket_send_buffer_size;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use tracing::info;
 
@@ -26,6 +27,8 @@ use crate::tunnels::{StreamName, TunnelEvent, Tunnels};
 
 /// The slot of a daemon among the ends of lanes, which no process has.
 const DAEMON: Slot = Slot(u32::MAX);
+/// The bytes that wait for a process, for a tunnel or for the relay on one stream, if the system allows so many.
+const SOCKET_BYTES: usize = 1 << 20;
 
 /// The daemon of a host, as the end of a tunnel.
 const fn daemon_of(host: HostNumber) -> ProcessId {
@@ -163,6 +166,7 @@ impl Lanes {
             self.machine_of_lanes.broken(daemon_of(self.own), daemon_of(host), number);
             return self.no_tunnel(tools, host);
         }
+        info!("tunnel {number} to host {}: open", host.0);
         for wish in self.tunnels.take_offered(host, None) {
             self.tunnels.awaited.push(wish);
         }
@@ -259,7 +263,8 @@ impl Lanes {
                     }
                 }
                 TunnelEvent::Broken { host, tunnel, fault, is_narrow } => {
-                    info!("tunnel {tunnel} to host {}: broken: {fault:?}", host.0);
+                    let what = fault.unwrap_or("the connection has ended");
+                    info!("tunnel {tunnel} to host {}: broken: {what}", host.0);
                     if is_narrow {
                         tools.trunks.narrow(host);
                     }
@@ -325,7 +330,12 @@ impl Lanes {
 /// The two ends of a stream on this host: that of the tunnel, and that of a process or the relay.
 fn stream_ends() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)
+    let ends = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    for end in [&ends.0, &ends.1] {
+        // What the system does not allow, it lowers. A process may compute when all that it has sent has its place there.
+        let _ = set_socket_send_buffer_size(end, SOCKET_BYTES);
+    }
+    Ok(ends)
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ impl Sink for ShiftedSink<'_> {
 }
 
 impl Shifted {
-    fn peer(&self, peer: Peer) -> Peer {
+    pub(super) fn peer(&self, peer: Peer) -> Peer {
         Peer(peer.0.saturating_add(self.1))
     }
 }

@@ -190,3 +190,37 @@ fn a_receiver_that_does_nothing_stops_its_senders_at_four_mebibytes() {
         hosts.endpoint(1).try_send(Peer(0), &header, Bytes::from(&data[..])).is_ok()
     });
 }
+
+#[test]
+fn a_send_is_over_when_nothing_of_it_waits_in_its_process() {
+    let _watchdog = watchdog();
+    let mut hosts = RelayedHosts::with(2);
+    let (header, data) = (Header::user(Kind::Eager, 0, 1, 1), vec![7; 64 << 10]);
+    let mut sent = 0;
+    until("a rest waits", || {
+        hosts.endpoint(1).poll(&mut Arrivals::default());
+        let result = hosts.endpoint(1).try_send(Peer(0), &header, Bytes::from(&data[..]));
+        sent += usize::from(result.is_ok());
+        // It has pieces beyond the window.
+        result == Err(SendError::Full) && sent > relayed_window(2) as usize / 5
+    });
+    let is_over = |hosts: &mut RelayedHosts| {
+        let peer = hosts.channel(1).peer(Peer(0));
+        let lanes = &hosts.channel(1).0;
+        let is_over = lanes.is_received(peer, 0);
+        assert_eq!(lanes.has_unsent_to(peer), !is_over);
+        is_over
+    };
+    assert!(!is_over(&mut hosts));
+    let (mut arrivals, mut arrived) = (Arrivals::default(), 0);
+    until("everything arrives", || {
+        hosts.endpoint(0).poll(&mut arrivals);
+        hosts.endpoint(1).poll(&mut Arrivals::default());
+        arrived += arrivals.take().len();
+        arrived == sent
+    });
+    until("it is over", || {
+        hosts.endpoint(1).poll(&mut Arrivals::default());
+        is_over(&mut hosts)
+    });
+}

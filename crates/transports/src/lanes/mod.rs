@@ -289,6 +289,11 @@ impl Lanes {
         Ok(())
     }
 
+    /// Whether bytes for a far process wait here on their way over the relay.
+    fn has_unsent_relayed(&self, far: u32) -> bool {
+        self.relayed.as_ref().is_some_and(|relayed| relayed.has_unsent_to(far))
+    }
+
     /// Watches the daemon's socket for room if messages wait for it.
     fn watch_daemon(&self) {
         if let (waits, Some(socket)) = self.daemon.waits_at() {
@@ -704,15 +709,17 @@ impl Channel for Lanes {
     }
 
     fn is_received(&self, peer: Peer, mark: u64) -> bool {
-        let far = self.number_of(peer).filter(|far| self.sends_over_lane(*far));
-        let lane = far.and_then(|far| self.places[far as usize].lane.as_ref());
-        lane.is_none_or(|lane| lane.is_received(mark))
+        let Some(far) = self.number_of(peer) else { return true };
+        if !self.sends_over_lane(far) {
+            return !self.has_unsent_relayed(far);
+        }
+        self.places[far as usize].lane.as_ref().is_none_or(|lane| lane.is_received(mark))
     }
 
     fn has_unsent_to(&self, peer: Peer) -> bool {
-        let far = self.number_of(peer);
-        let lane = far.and_then(|far| self.places[far as usize].lane.as_ref());
-        lane.is_some_and(|lane| lane.keeps_rest())
+        let Some(far) = self.number_of(peer) else { return false };
+        let lane = self.places[far as usize].lane.as_ref();
+        lane.is_some_and(|lane| lane.keeps_rest()) || self.has_unsent_relayed(far)
     }
 
     fn way_to(&self, peer: Peer, class: Class, bytes: u64) -> Option<MessageWay> {

@@ -696,6 +696,14 @@ impl Relayed {
         !self.unfinished.is_empty() || self.links.iter().any(waits)
     }
 
+    /// Whether bytes for a far process wait in this process: for a grant, for a connection, or for the network.
+    pub(super) fn has_unsent_to(&self, far: u32) -> bool {
+        let Some(out) = self.outgoing.get(&far) else { return false };
+        let stream = self.links.get(&out.host).and_then(|link| link.stream.as_ref());
+        let is_unsent = stream.is_some_and(|stream| stream.unsent() > 0);
+        is_unsent || out.rest.is_some() || out.pair.is_behind()
+    }
+
     /// Whether a living process of a host may not have all pieces.
     fn keeps_pieces_for(&self, host: u16) -> bool {
         let its = self.outgoing.iter().filter(|(_, out)| out.host == host);

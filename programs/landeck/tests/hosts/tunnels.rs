@@ -1,5 +1,7 @@
 //! `--path daemons`: all messages of two hosts go over one connection of their daemons.
 
+use std::io::{Read, stdin};
+
 use landeck::{Job, Tag};
 
 use super::members::is_member;
@@ -49,7 +51,7 @@ fn two_hosts_have_one_connection_for_all_processes() {
     }
     wait_until("the path is named", || {
         let told = run(&mut cluster.landeck(&["why"]));
-        told.out.matches("through the daemons of both hosts").count() >= 2
+        told.out.contains("through the daemons of both hosts")
     });
     drop(running.stdin.take());
     let ended = running.end();
