@@ -24,7 +24,7 @@ fn talk() {
     }
     println!("connected");
     if rank == 0 {
-        std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
+        stdin().read_to_end(&mut Vec::new()).unwrap();
         (1..RANKS).for_each(|to| world.send(&[7u8], to, Tag(9)).unwrap());
     } else {
         assert_eq!(world.receive::<u8>(0, Tag(9)).unwrap().0, 7);
