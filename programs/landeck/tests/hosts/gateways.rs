@@ -90,7 +90,7 @@ fn everything_passes_two_gateways() {
     {
         assert!(routes.contains(line), "{line}: {routes}");
     }
-    for path in ["auto", "relay"] {
+    for path in ["auto", "relay", "daemons"] {
         cluster.touch_everywhere("/tmp/go");
         let all = run(&mut cluster.job_on_each(TEST, &["--path", path]));
         assert_eq!(all.assert(0, &[]).out.matches("has all\n").count(), 4, "{all:?}");
