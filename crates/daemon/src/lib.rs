@@ -11,6 +11,8 @@
 //! | `membership`, `parts` | words and silence, and the far records that they change |
 //! | `heartbeats` | sending them and taking them |
 //! | `lanes`, `relay`, `process_socket` | the connections of processes |
+//! | `gateway`, `tunnels` | connections that are passed on, and streams of processes over one connection |
+//! | `reactor`, `orders` | descriptors that a thread waits for, and orders to a thread |
 //! | `links` | what messages between hosts cost |
 //! | `job` | starting and ending the parts of a job |
 //! | `machine` | machines that stay: their callers, and what their founder knows |
@@ -78,6 +80,7 @@ mod machine;
 mod machine_message;
 mod membership;
 mod observers;
+mod orders;
 mod parts;
 mod process_socket;
 mod random;

@@ -8,9 +8,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
@@ -23,8 +21,9 @@ use landeck_transports::lanes::silence::may_be_of_long_packets;
 use landeck_wire::handover::LaneKeys;
 use landeck_wire::relay::{RELAY_PART_BYTES, RelayOperation, RelayOutcome, RelayRequest};
 use landeck_wire::{Header, HostNumber, Kind, ProcessId, SegmentId};
-use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
-use rustix::event::{EventfdFlags, Timespec, eventfd};
+use rustix::event::epoll::EventFlags;
+
+use crate::orders::{Inbox, Orders, orders};
 
 #[cfg(test)]
 pub(crate) mod conformance;
@@ -44,7 +43,6 @@ const UNSENT_MAX: usize = 1 << 20;
 const STREAMS_MAX: usize = 4;
 /// How often one connection is read before the next one has its turn.
 const ROUNDS_MAX: usize = 16;
-const WAKE: u64 = u64::MAX;
 /// The time between two looks at connections that may carry nothing.
 const SILENCE_INTERVAL: Duration = Duration::from_millis(200);
 /// How long the connection of a process that has ended may take to end: its last bytes may be under way.
@@ -98,7 +96,7 @@ enum Order {
 /// The relay of this host, as the daemon's loop has it.
 #[derive(Debug, Default)]
 pub(crate) struct Relay {
-    orders: Option<(Sender<Order>, Arc<OwnedFd>)>,
+    orders: Option<Orders<Order>>,
     /// The hosts to whose processes long packets do not pass.
     narrow: Option<Receiver<HostNumber>>,
 }
@@ -183,41 +181,27 @@ impl Relay {
     }
 
     fn start() -> io::Result<Self> {
-        let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
-        let (sender, orders) = channel();
+        let (orders, inbox) = orders()?;
         let (tells_narrow, narrow) = channel();
-        let worker = Worker::new(orders, tells_narrow, wake.clone())?;
+        let (clients, lasting) = (HashMap::new(), Lasting::default());
+        let worker = Worker { inbox, tells_narrow, clients, lasting };
         std::thread::Builder::new().name("landeckd-relay".to_owned()).spawn(|| worker.run())?;
-        Ok(Self { orders: Some((sender, wake)), narrow: Some(narrow) })
+        Ok(Self { orders: Some(orders), narrow: Some(narrow) })
     }
 
     fn order(&self, order: Order) {
-        if let Some((orders, wake)) = &self.orders
-            && orders.send(order).is_ok()
-        {
-            let _ = rustix::io::write(wake, &1u64.to_ne_bytes());
-        }
-    }
-}
-
-impl Drop for Relay {
-    fn drop(&mut self) {
-        if let Some((orders, wake)) = self.orders.take() {
-            drop(orders);
-            let _ = rustix::io::write(&wake, &1u64.to_ne_bytes());
+        if let Some(orders) = &self.orders {
+            orders.give(order);
         }
     }
 }
 
 /// The thread.
 struct Worker {
-    epoll: OwnedFd,
-    wake: Arc<OwnedFd>,
-    orders: Receiver<Order>,
+    inbox: Inbox<Order>,
     tells_narrow: Sender<HostNumber>,
     clients: HashMap<u64, Client>,
     lasting: Lasting,
-    last: u64,
 }
 
 /// A connection of a process elsewhere.
@@ -239,48 +223,23 @@ struct Client {
 }
 
 impl Worker {
-    fn new(
-        orders: Receiver<Order>,
-        tells_narrow: Sender<HostNumber>,
-        wake: Arc<OwnedFd>,
-    ) -> io::Result<Self> {
-        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, &wake, EventData::new_u64(WAKE), EventFlags::IN)?;
-        let (clients, lasting) = (HashMap::new(), Lasting::default());
-        Ok(Self { epoll, wake, orders, tells_narrow, clients, lasting, last: 0 })
-    }
-
     /// Serves until the daemon's loop is gone.
     fn run(mut self) {
-        const EVENTS: usize = 64;
-        let mut space = [MaybeUninit::<Event>::uninit(); EVENTS];
-        loop {
-            let wait = self.time_left();
-            let ready: Vec<u64> = match epoll::wait(&self.epoll, &mut space[..], wait.as_ref()) {
-                Ok((events, _)) => events.iter().map(|event| event.data.u64()).collect(),
-                Err(rustix::io::Errno::INTR) => continue,
-                Err(_) => return,
-            };
-            for token in ready {
-                if token != WAKE {
-                    self.serve(token);
-                } else if !self.take_orders() {
-                    return;
-                }
-            }
+        let mut ready = Vec::new();
+        while let Some(orders) = self.inbox.wait(self.time_left(), &mut ready) {
+            ready.drain(..).for_each(|(token, _)| self.serve(token));
+            orders.into_iter().for_each(|order| self.obey(order));
             self.close_late();
             self.close_silent();
         }
     }
 
     /// How long to wait at most.
-    fn time_left(&self) -> Option<Timespec> {
+    fn time_left(&self) -> Option<Duration> {
         let first = self.clients.values().filter_map(|client| client.ends_at).min();
         let ends = first.map(|at| at.saturating_duration_since(Instant::now()));
         let looks = self.clients.values().any(|client| client.is_looked_at);
-        let left = ends.into_iter().chain(looks.then_some(SILENCE_INTERVAL)).min()?;
-        let (tv_sec, tv_nsec) = (left.as_secs() as i64, i64::from(left.subsec_nanos()));
-        Some(Timespec { tv_sec, tv_nsec })
+        ends.into_iter().chain(looks.then_some(SILENCE_INTERVAL)).min()
     }
 
     /// Closes connections of processes that are gone, whose time is over.
@@ -321,42 +280,36 @@ impl Worker {
         self.lasting.disconnected(client.connection.process, token, ending);
     }
 
-    /// Carries out what the loop has ordered; false if the loop is gone.
-    fn take_orders(&mut self) -> bool {
-        use std::sync::mpsc::TryRecvError;
-        let _ = rustix::io::read(&self.wake, &mut [0; 8]);
-        loop {
-            match self.orders.try_recv() {
-                Ok(Order::Serve(caller)) => self.add(*caller),
-                Ok(Order::Ended(process)) => {
-                    self.lasting.process_ended(process);
-                    self.open_waiting();
-                    self.end_soon(|its| its.process == process, LAST_BYTES_TIME);
-                }
-                Ok(Order::Lost(host)) => {
-                    self.lasting.host_lost(host);
-                    self.end_soon(|its| its.host == host, Duration::ZERO);
-                }
-                Ok(Order::Over(segment)) => {
-                    let is_its = |it: &Client| it.connection.segment.plan().host == segment.0;
-                    let its = self.clients.iter().filter(|(_, client)| is_its(client));
-                    for token in its.map(|(token, _)| *token).collect::<Vec<_>>() {
-                        self.remove(token, Ending::Gone);
-                    }
-                    self.lasting.part_over(segment);
-                }
-                Ok(Order::Granted { receiver, source, position }) => {
-                    self.granted(receiver, source, position);
-                }
-                Ok(Order::Resume(segment, untold)) => self.lasting.resume(&segment, untold),
-                Ok(Order::Told(process)) => {
-                    self.lasting.told(process);
-                    self.open_waiting();
-                }
-                Ok(Order::Room(process)) => self.lasting.receivers.has_room(process),
-                Err(TryRecvError::Empty) => return true,
-                Err(TryRecvError::Disconnected) => return false,
+    /// Carries out an order of the loop.
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Serve(caller) => self.add(*caller),
+            Order::Ended(process) => {
+                self.lasting.process_ended(process);
+                self.open_waiting();
+                self.end_soon(|its| its.process == process, LAST_BYTES_TIME);
             }
+            Order::Lost(host) => {
+                self.lasting.host_lost(host);
+                self.end_soon(|its| its.host == host, Duration::ZERO);
+            }
+            Order::Over(segment) => {
+                let is_its = |it: &Client| it.connection.segment.plan().host == segment.0;
+                let its = self.clients.iter().filter(|(_, client)| is_its(client));
+                for token in its.map(|(token, _)| *token).collect::<Vec<_>>() {
+                    self.remove(token, Ending::Gone);
+                }
+                self.lasting.part_over(segment);
+            }
+            Order::Granted { receiver, source, position } => {
+                self.granted(receiver, source, position);
+            }
+            Order::Resume(segment, untold) => self.lasting.resume(&segment, untold),
+            Order::Told(process) => {
+                self.lasting.told(process);
+                self.open_waiting();
+            }
+            Order::Room(process) => self.lasting.receivers.has_room(process),
         }
     }
 
@@ -405,9 +358,8 @@ impl Worker {
             self.remove(its[0], Ending::Broken);
         }
         let Ok(stream) = RelayStream::new(socket, &keys) else { return };
-        self.last += 1;
-        let (token, watched) = (self.last, EventFlags::IN);
-        if epoll::add(&self.epoll, &stream, EventData::new_u64(token), watched).is_ok() {
+        let (token, watched) = (self.inbox.reactor.token(), EventFlags::IN);
+        if self.inbox.reactor.watch(&stream, token, watched).is_ok() {
             let connection = Connection { token, process, far, segment, host, number };
             let (opens, view, answer, ends_at) = (None, None, Vec::new(), None);
             let client = Client {
@@ -433,8 +385,7 @@ impl Worker {
             Ok(wanted) if wanted == client.watched => None,
             Ok(wanted) => {
                 client.watched = wanted;
-                let data = EventData::new_u64(token);
-                let watched = epoll::modify(&self.epoll, &client.stream, data, wanted);
+                let watched = self.inbox.reactor.rewatch(&client.stream, token, wanted);
                 watched.is_err().then_some(Ending::Broken)
             }
             Err(RelayEnd::Broken(_)) => Some(Ending::Refused),

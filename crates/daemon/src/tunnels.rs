@@ -7,10 +7,8 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use landeck_transports::lanes::relay::prepare;
@@ -19,9 +17,9 @@ use landeck_transports::lanes::silence::{
 };
 use landeck_wire::HostNumber;
 use landeck_wire::preamble::PREAMBLE_BYTES;
-use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
-use rustix::event::{EventfdFlags, Timespec, eventfd};
-use rustix::io::Errno;
+use rustix::event::epoll::EventFlags;
+
+use crate::orders::{Bell, Inbox, Orders, orders};
 
 #[cfg(test)]
 mod conformance;
@@ -35,7 +33,6 @@ use tunnel::{Tunnel, TunnelEnd};
 const SILENCE_INTERVAL: Duration = Duration::from_millis(200);
 /// The bytes that are read, or sent, at once.
 const BUFFER_BYTES: usize = 256 << 10;
-const WAKE: u64 = u64::MAX;
 /// The events of a token's descriptor. Each comes once: the thread remembers what is ready.
 const ALL_EVENTS: EventFlags =
     EventFlags::IN.union(EventFlags::OUT).union(EventFlags::RDHUP).union(EventFlags::ET);
@@ -86,11 +83,10 @@ pub(crate) struct Tunnels {
 
 #[derive(Debug)]
 struct Thread {
-    orders: Sender<Order>,
-    wake: Arc<OwnedFd>,
+    orders: Orders<Order>,
     events: Receiver<TunnelEvent>,
-    /// It is ready when there are events.
-    bell: Arc<OwnedFd>,
+    /// It rings when there are events.
+    bell: Bell,
 }
 
 impl Tunnels {
@@ -107,17 +103,12 @@ impl Tunnels {
         if self.thread.is_some() {
             return Ok(None);
         }
-        let bell = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map(Arc::new);
-        let (wake, bell) = (bell()?, bell()?);
-        let ((orders, orders_out), (events_in, events)) = (channel(), channel());
-        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, &wake, EventData::new_u64(WAKE), EventFlags::IN)?;
+        let ((orders, inbox), bell) = (orders()?, Bell::new()?);
+        let (events_in, events) = channel();
         let worker = Worker {
             own: self.own,
             silence: self.silence,
-            epoll,
-            wake: wake.clone(),
-            orders: orders_out,
+            inbox,
             events: events_in,
             bell: bell.clone(),
             has_told: false,
@@ -126,7 +117,7 @@ impl Tunnels {
             buffer: vec![0; BUFFER_BYTES],
         };
         std::thread::Builder::new().name("landeckd-tunnel".to_owned()).spawn(|| worker.run())?;
-        let thread = self.thread.insert(Thread { orders, wake, events, bell });
+        let thread = self.thread.insert(Thread { orders, events, bell });
         Ok(Some(thread.bell.as_fd()))
     }
 
@@ -153,24 +144,13 @@ impl Tunnels {
     /// Takes what has happened.
     pub(crate) fn take_events(&self) -> Vec<TunnelEvent> {
         let Some(thread) = &self.thread else { return Vec::new() };
-        let _ = rustix::io::read(&thread.bell, &mut [0; 8]);
+        thread.bell.hear();
         thread.events.try_iter().collect()
     }
 
     fn order(&self, order: Order) {
-        if let Some(thread) = &self.thread
-            && thread.orders.send(order).is_ok()
-        {
-            let _ = rustix::io::write(&thread.wake, &1u64.to_ne_bytes());
-        }
-    }
-}
-
-impl Drop for Tunnels {
-    fn drop(&mut self) {
-        if let Some(Thread { orders, wake, .. }) = self.thread.take() {
-            drop(orders);
-            let _ = rustix::io::write(&wake, &1u64.to_ne_bytes());
+        if let Some(thread) = &self.thread {
+            thread.orders.give(order);
         }
     }
 }
@@ -179,11 +159,9 @@ impl Drop for Tunnels {
 struct Worker {
     own: HostNumber,
     silence: Duration,
-    epoll: OwnedFd,
-    wake: Arc<OwnedFd>,
-    orders: Receiver<Order>,
+    inbox: Inbox<Order>,
     events: Sender<TunnelEvent>,
-    bell: Arc<OwnedFd>,
+    bell: Bell,
     /// Something was told that the loop was not woken for.
     has_told: bool,
     tunnels: BTreeMap<HostNumber, Connection>,
@@ -210,52 +188,26 @@ fn token(host: HostNumber, stream: u32) -> u64 {
 impl Worker {
     /// Carries streams until the daemon's loop is gone.
     fn run(mut self) {
-        const EVENTS: usize = 64;
-        let mut space = [MaybeUninit::<Event>::uninit(); EVENTS];
-        loop {
-            let wait = self.time_left();
-            let ready: Vec<(u64, EventFlags)> =
-                match epoll::wait(&self.epoll, &mut space[..], wait.as_ref()) {
-                    Ok((events, _)) => {
-                        events.iter().map(|event| (event.data.u64(), event.flags)).collect()
-                    }
-                    Err(Errno::INTR) => continue,
-                    Err(_) => return,
-                };
-            for (token, flags) in ready {
-                if token != WAKE {
-                    self.ready(token, flags);
-                } else if !self.take_orders() {
-                    return;
-                }
-            }
+        let mut ready = Vec::new();
+        while let Some(orders) = self.inbox.wait(self.time_left(), &mut ready) {
+            ready.drain(..).for_each(|(token, flags)| self.ready(token, flags));
+            orders.into_iter().for_each(|order| self.obey(order));
             self.go_on();
             self.look();
             if std::mem::take(&mut self.has_told) {
-                let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+                self.bell.ring();
             }
         }
     }
 
     /// How long to wait at most.
-    fn time_left(&self) -> Option<Timespec> {
+    fn time_left(&self) -> Option<Duration> {
         if self.tunnels.values().any(|one| one.is_due) {
-            return Some(Timespec::default());
+            return Some(Duration::ZERO);
         }
         let left = self.look_at.saturating_duration_since(Instant::now());
         let looks = self.tunnels.values().any(|one| one.is_looked_at);
-        looks.then_some(left).and_then(|left| left.try_into().ok())
-    }
-
-    fn take_orders(&mut self) -> bool {
-        let _ = rustix::io::read(&self.wake, &mut [0; 8]);
-        loop {
-            match self.orders.try_recv() {
-                Ok(order) => self.obey(order),
-                Err(TryRecvError::Empty) => return true,
-                Err(TryRecvError::Disconnected) => return false,
-            }
-        }
+        looks.then_some(left)
     }
 
     fn obey(&mut self, order: Order) {
@@ -263,15 +215,14 @@ impl Worker {
             Order::Begin { host, tunnel: number, socket } => {
                 self.tunnels.remove(&host);
                 let prepared = prepare(&socket, self.silence / 3);
-                let data = EventData::new_u64(token(host, 0));
-                let watched = epoll::add(&self.epoll, &socket, data, ALL_EVENTS);
+                let watched = self.inbox.reactor.watch(&socket, token(host, 0), ALL_EVENTS);
                 let tunnel = Tunnel::new(socket, self.own < host);
                 let looks = SilenceLooks::default();
                 let (is_due, is_looked_at) = (true, true);
                 let one = Connection { number, tunnel, looks, is_due, is_looked_at };
                 self.tunnels.insert(host, one);
-                if let Err(errno) = prepared.and(watched) {
-                    self.broken(host, &TunnelEnd::System(errno));
+                if prepared.is_err() || watched.is_err() {
+                    self.broken(host, &TunnelEnd::System);
                 }
             }
             Order::End { host, tunnel } => {
@@ -304,8 +255,7 @@ impl Worker {
 
     /// Watches the socket of a stream. The system forgets it when it is closed.
     fn watch(&self, (host, _, stream): StreamName, socket: &OwnedFd) -> bool {
-        let data = EventData::new_u64(token(host, stream));
-        epoll::add(&self.epoll, socket, data, ALL_EVENTS).is_ok()
+        self.inbox.reactor.watch(socket, token(host, stream), ALL_EVENTS).is_ok()
     }
 
     /// Notes what a descriptor is ready for.

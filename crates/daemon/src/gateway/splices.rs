@@ -5,23 +5,24 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 use landeck_transports::lanes::silence::SilenceLooks;
 use landeck_wire::preamble::CHALLENGE_BYTES;
-use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
-use rustix::event::{EventfdFlags, Timespec, eventfd};
+use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::sockopt::{
     set_socket_keepalive, set_socket_linger, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl,
     set_tcp_nodelay,
 };
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
+
+use crate::orders::{Inbox, Orders, orders};
+use crate::reactor::Reactor;
 
 /// The bytes that are read at once.
 const PIECE_BYTES: usize = 256 << 10;
@@ -31,7 +32,6 @@ const ROUNDS_MAX: usize = 8;
 const SILENCE_INTERVAL: Duration = Duration::from_millis(200);
 /// The kernel asks the other end this often whether it is there.
 const KEEPALIVE: Duration = Duration::from_secs(1);
-const WAKE: u64 = u64::MAX;
 
 /// An order for the thread.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ struct Counts {
 #[derive(Debug)]
 pub(super) struct Splices {
     silence: Duration,
-    orders: Option<(Sender<Order>, Arc<OwnedFd>)>,
+    orders: Option<Orders<Order>>,
     counts: Arc<Counts>,
 }
 
@@ -93,34 +93,25 @@ impl Splices {
         if self.orders.is_none() {
             self.orders = self.start().ok();
         }
-        let Some((orders, wake)) = &self.orders else { return };
+        let Some(orders) = &self.orders else { return };
         self.counts.all.fetch_add(1, Ordering::Relaxed);
         self.counts.strangers.fetch_add(usize::from(time.is_some()), Ordering::Relaxed);
-        if orders.send(Order::Splice(Pair { ends, first, time })).is_ok() {
-            let _ = rustix::io::write(wake, &1u64.to_ne_bytes());
-        }
+        orders.give(Order::Splice(Pair { ends, first, time }));
     }
 
     /// Waits until nothing is passed on any more, but no longer than this time.
     pub(super) fn finish(&self, time: Duration) {
-        let Some((orders, wake)) = &self.orders else { return };
+        let Some(orders) = &self.orders else { return };
         let (ended, end) = channel();
-        if orders.send(Order::TellEnd(ended)).is_ok() {
-            let _ = rustix::io::write(wake, &1u64.to_ne_bytes());
-            // It has ended, or its time is over.
-            let _ = end.recv_timeout(time);
-        }
+        orders.give(Order::TellEnd(ended));
+        // It has ended, or its time is over.
+        let _ = end.recv_timeout(time);
     }
 
-    fn start(&self) -> io::Result<(Sender<Order>, Arc<OwnedFd>)> {
-        let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
-        let (sender, orders) = channel();
-        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, &wake, EventData::new_u64(WAKE), EventFlags::IN)?;
+    fn start(&self) -> io::Result<Orders<Order>> {
+        let (orders, inbox) = orders()?;
         let worker = Worker {
-            epoll,
-            wake: wake.clone(),
-            orders,
+            inbox,
             counts: self.counts.clone(),
             silence: self.silence,
             splices: HashMap::new(),
@@ -130,24 +121,13 @@ impl Splices {
             buffer: vec![0; PIECE_BYTES],
         };
         std::thread::Builder::new().name("landeckd-gate".to_owned()).spawn(|| worker.run())?;
-        Ok((sender, wake))
-    }
-}
-
-impl Drop for Splices {
-    fn drop(&mut self) {
-        if let Some((orders, wake)) = self.orders.take() {
-            drop(orders);
-            let _ = rustix::io::write(&wake, &1u64.to_ne_bytes());
-        }
+        Ok(orders)
     }
 }
 
 /// The thread.
 struct Worker {
-    epoll: OwnedFd,
-    wake: Arc<OwnedFd>,
-    orders: Receiver<Order>,
+    inbox: Inbox<Order>,
     counts: Arc<Counts>,
     silence: Duration,
     /// The splices. Tokens are twice their number, and one more for the second end.
@@ -193,25 +173,10 @@ enum Step {
 impl Worker {
     /// Passes on until the daemon's loop is gone.
     fn run(mut self) {
-        const EVENTS: usize = 64;
-        let mut space = [MaybeUninit::<Event>::uninit(); EVENTS];
-        loop {
-            let wait = self.time_left();
-            let ready: Vec<(u64, EventFlags)> =
-                match epoll::wait(&self.epoll, &mut space[..], wait.as_ref()) {
-                    Ok((events, _)) => {
-                        events.iter().map(|event| (event.data.u64(), event.flags)).collect()
-                    }
-                    Err(Errno::INTR) => continue,
-                    Err(_) => return,
-                };
-            for (token, flags) in ready {
-                if token != WAKE {
-                    self.serve(token, flags);
-                } else if !self.take_orders() {
-                    return;
-                }
-            }
+        let mut ready = Vec::new();
+        while let Some(orders) = self.inbox.wait(self.time_left(), &mut ready) {
+            ready.drain(..).for_each(|(token, flags)| self.serve(token, flags));
+            orders.into_iter().for_each(|order| self.obey(order));
             self.look();
             if self.splices.is_empty()
                 && let Some(ended) = self.awaits_end.take()
@@ -223,23 +188,18 @@ impl Worker {
     }
 
     /// How long to wait at most.
-    fn time_left(&self) -> Option<Timespec> {
+    fn time_left(&self) -> Option<Duration> {
         let now = Instant::now();
         let ends = self.splices.values().filter_map(|splice| splice.until);
         let looks = self.splices.values().any(|splice| splice.is_looked_at);
         let next = ends.chain(looks.then_some(self.look_at)).min()?;
-        Timespec::try_from(next.saturating_duration_since(now)).ok()
+        Some(next.saturating_duration_since(now))
     }
 
-    fn take_orders(&mut self) -> bool {
-        let _ = rustix::io::read(&self.wake, &mut [0; 8]);
-        loop {
-            match self.orders.try_recv() {
-                Ok(Order::Splice(pair)) => self.add(pair),
-                Ok(Order::TellEnd(ended)) => self.awaits_end = Some(ended),
-                Err(TryRecvError::Empty) => return true,
-                Err(TryRecvError::Disconnected) => return false,
-            }
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Splice(pair) => self.add(pair),
+            Order::TellEnd(ended) => self.awaits_end = Some(ended),
         }
     }
 
@@ -251,9 +211,8 @@ impl Worker {
         let watched = [EventFlags::IN | EventFlags::OUT, EventFlags::IN];
         for (end, flags) in watched.iter().enumerate() {
             tune(&ends[end]);
-            let data = EventData::new_u64(2 * number + end as u64);
             // What cannot be watched ends with the splice, at the first look.
-            let _ = epoll::add(&self.epoll, &ends[end], data, *flags);
+            let _ = self.inbox.reactor.watch(&ends[end], 2 * number + end as u64, *flags);
         }
         let looks = [SilenceLooks::default(); 2];
         let splice = Splice { ends, to, watched, looks, is_looked_at: true, until };
@@ -272,7 +231,7 @@ impl Worker {
             outcome = splice.pass(1 - end, &mut self.buffer);
         }
         match outcome {
-            Ok(()) if !splice.is_over() => splice.watch(&self.epoll, number),
+            Ok(()) if !splice.is_over() => splice.watch(&self.inbox.reactor, number),
             Ok(()) => self.remove(number),
             Err(_) => self.break_off(number),
         }
@@ -376,20 +335,20 @@ impl Splice {
     }
 
     /// Watches each end for what it is waited for.
-    fn watch(&mut self, epoll: &OwnedFd, number: u64) {
+    fn watch(&mut self, reactor: &Reactor, number: u64) {
         for end in 0..2 {
             let (to, from) = (&self.to[end], &self.to[1 - end]);
             let mut flags = EventFlags::empty();
             flags.set(EventFlags::OUT, !to.held.is_empty());
             flags.set(EventFlags::IN, from.held.is_empty() && !from.is_ended);
             let before = std::mem::replace(&mut self.watched[end], flags);
-            let data = EventData::new_u64(2 * number + end as u64);
+            let (socket, token) = (&self.ends[end], 2 * number + end as u64);
             // An end that is not waited for would tell again and again that it has broken.
             let _ = match (before.is_empty(), flags.is_empty()) {
                 _ if before == flags => Ok(()),
-                (true, _) => epoll::add(epoll, &self.ends[end], data, flags),
-                (false, true) => epoll::delete(epoll, &self.ends[end]),
-                (false, false) => epoll::modify(epoll, &self.ends[end], data, flags),
+                (true, _) => reactor.watch(socket, token, flags),
+                (false, true) => reactor.unwatch(socket),
+                (false, false) => reactor.rewatch(socket, token, flags),
             };
         }
     }

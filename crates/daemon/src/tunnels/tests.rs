@@ -7,6 +7,7 @@ use landeck_testing::Watchdog;
 use landeck_wire::tunnel::{
     CHUNK_BYTES_MAX, CHUNK_HEAD_BYTES, ChunkHead, ChunkKind, ChunkReader, TunnelChunk, WINDOW_BYTES,
 };
+use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use rustix::net::{recv, send, socketpair};
 

@@ -32,7 +32,7 @@ pub(super) enum TunnelEnd {
     /// The other side has closed it.
     Closed,
     /// The system reports an error.
-    System(Errno),
+    System,
     /// It carries nothing.
     Silent {
         /// Long packets may not pass.
@@ -224,7 +224,7 @@ impl Tunnel {
             Ok((count, _)) => count,
             Err(Errno::INTR) => return Ok(true),
             Err(Errno::AGAIN) => 0,
-            Err(errno) => return Err(TunnelEnd::System(errno)),
+            Err(_) => return Err(TunnelEnd::System),
         };
         self.is_readable = count == buffer.len() || count > 0 && self.is_ending;
         let mut bytes = &buffer[..count];
@@ -465,7 +465,7 @@ fn send_now(to: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
 }
 
 impl From<Errno> for TunnelEnd {
-    fn from(errno: Errno) -> Self {
-        Self::System(errno)
+    fn from(_: Errno) -> Self {
+        Self::System
     }
 }
