@@ -123,12 +123,15 @@ impl<T> Inbox<T> {
 
 #[cfg(test)]
 mod tests {
+    use landeck_testing::Watchdog;
+
     use super::*;
 
-    const LONG: Option<Duration> = Some(Duration::from_secs(60));
+    const LONG: Option<Duration> = Some(Duration::from_secs(100));
 
     #[test]
     fn orders_come_in_order_and_the_last_ones_before_the_end() {
+        let _watchdog = Watchdog::start(Duration::from_secs(170));
         let (orders, inbox) = orders().unwrap();
         let mut ready = Vec::new();
         assert_eq!(inbox.wait(Some(Duration::ZERO), &mut ready), Some(vec![]));
@@ -136,6 +139,8 @@ mod tests {
         orders.give(2);
         assert_eq!(inbox.wait(LONG, &mut ready), Some(vec![1, 2]));
         assert_eq!(inbox.wait(Some(Duration::ZERO), &mut ready), Some(vec![]), "each comes once");
+        inbox.reactor.wait(Some(Duration::ZERO), &mut ready).unwrap();
+        assert!(ready.is_empty(), "what was heard wakes nobody again");
         orders.give(3);
         drop(orders);
         assert_eq!(inbox.wait(LONG, &mut ready), Some(vec![3]));
@@ -145,6 +150,7 @@ mod tests {
 
     #[test]
     fn a_wait_ends_for_a_descriptor_and_for_an_order_of_another_thread() {
+        let _watchdog = Watchdog::start(Duration::from_secs(170));
         let (orders, inbox) = orders().unwrap();
         let (other, mut ready) = (Bell::new().unwrap(), Vec::new());
         inbox.reactor.watch(&other, 7, EventFlags::IN).unwrap();
