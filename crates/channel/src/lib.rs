@@ -26,7 +26,7 @@
 //! | [`incast`] | the wish for many-to-one steps, and the trial runs of its calibration |
 //! | [`pair`] | the positions of two processes on different hosts |
 //! | [`recorder`] | another channel with counts of its messages |
-//! | [`relay_requests`] | requests about regions of another host |
+//! | [`relay_requests`] | requests to the relay of a host, and how it answers them |
 //! | [`silence`] | how long a connection has carried nothing |
 //! | [`tokens`] | tokens for the fixed buffers of a receiver |
 

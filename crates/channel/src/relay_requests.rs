@@ -1,10 +1,13 @@
-//! The requests of a process to the relay of one host about regions there, and their answers.
+//! The requests of a process to the relay of one host, about regions there and about data that stay there, and their answers.
 //!
 //! Requests are numbered, and the relay answers them in their order. They are frames of a [`Pair`], whose lanes are the
 //! connections to the relay, and an answer is the receipt of its request. So a request is kept until its answer has come,
-//! and goes again over the next connection if it has not. The relay does no change twice.
+//! and goes again over the next connection if it has not. The relay does no change twice ([`AnsweredRequests`]).
+
+use std::collections::VecDeque;
 
 use landeck_wire::relay::{RELAY_WINDOW, RelayOutcome, RelayRequest};
+use landeck_wire::stored::StoredRequest;
 use landeck_wire::{Header, Kind};
 
 use crate::BrokenPeer;
@@ -47,12 +50,25 @@ impl RelayRequests {
     /// Accepts a request with the bytes to write, and returns the number that it gets. `None` while the requests whose
     /// answers were not taken are as many as may be.
     pub fn ask(&mut self, request: &RelayRequest, bytes: &[u8]) -> Option<u32> {
+        self.accept(bytes, |number| request.encode(number, bytes.len()))
+    }
+
+    /// Accepts a request about stored data, as [`RelayRequests::ask`] does.
+    pub fn ask_stored(&mut self, request: &StoredRequest, bytes: &[u8]) -> Option<u32> {
+        self.accept(bytes, |number| request.encode(number, bytes.len()))
+    }
+
+    fn accept<const HEAD: usize>(
+        &mut self,
+        bytes: &[u8],
+        encode: impl FnOnce(u32) -> (Header, [u8; HEAD]),
+    ) -> Option<u32> {
         let number = self.pair.pushed() as u32;
         let place = self.place(number);
         if place.state != RequestState::Free {
             return None;
         }
-        let (header, head) = request.encode(number, bytes.len());
+        let (header, head) = encode(number);
         (place.state, place.header) = (RequestState::Asked, header);
         place.data.clear();
         place.data.extend_from_slice(&head);
@@ -159,6 +175,69 @@ impl RelayRequests {
     }
 }
 
+/// The requests of one process, as the relay answers them.
+#[derive(Debug, Default)]
+pub struct AnsweredRequests {
+    /// The number of the next request.
+    next: u32,
+    /// The process has sent so many requests to the relay of an earlier run. None has come here yet.
+    asked_before: Option<u32>,
+    /// So many of the next requests may have been done by that relay.
+    may_be_done: u32,
+    /// The answers to the last requests. Those to reading ones are empty, as reading can be repeated.
+    answers: VecDeque<(RelayOutcome, Vec<u8>)>,
+}
+
+/// The turn of a request.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Turn<'a> {
+    /// It is the next one.
+    New,
+    /// It was done, with this answer. If it reads, it is done again.
+    Again(RelayOutcome, &'a [u8]),
+    /// The relay of an earlier run may have done it, and it cannot be repeated.
+    Unknown,
+}
+
+impl AnsweredRequests {
+    /// The process has sent so many requests to the relay of an earlier run.
+    pub const fn resume(&mut self, asked: u32) {
+        self.asked_before = Some(asked);
+    }
+
+    /// Takes the number of a request that can be repeated, or cannot.
+    ///
+    /// # Errors
+    /// [`BrokenPeer::Form`] if the process cannot have sent it now.
+    pub fn turn(&mut self, number: u32, may_repeat: bool) -> Result<Turn<'_>, BrokenPeer> {
+        if let Some(asked) = self.asked_before.take() {
+            // The first one says how many the relay of an earlier run has answered.
+            (self.next, self.may_be_done) = (number, asked.wrapping_sub(number));
+            if self.may_be_done > RELAY_WINDOW as u32 {
+                return Err(BrokenPeer::Form);
+            }
+        }
+        let back = self.next.wrapping_sub(number);
+        if back == 0 {
+            let is_unknown = self.may_be_done > 0 && !may_repeat;
+            return Ok(if is_unknown { Turn::Unknown } else { Turn::New });
+        }
+        let place = self.answers.len().checked_sub(back as usize);
+        let answer = place.and_then(|place| self.answers.get(place));
+        answer.map(|(outcome, data)| Turn::Again(*outcome, data)).ok_or(BrokenPeer::Form)
+    }
+
+    /// The next request is done. The answer to one that reads is not kept.
+    pub fn done(&mut self, outcome: RelayOutcome, answer: &[u8]) {
+        self.may_be_done = self.may_be_done.saturating_sub(1);
+        self.next = self.next.wrapping_add(1);
+        if self.answers.len() == RELAY_WINDOW {
+            self.answers.pop_front();
+        }
+        self.answers.push_back((outcome, answer.to_vec()));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -236,5 +315,33 @@ mod tests {
         assert_eq!(requests.answer(&other, &[]), Err(BrokenPeer::Form));
         assert_eq!(requests.answer(&header, &[]), Ok(()));
         assert_eq!(answer(&mut requests, 0), Err(BrokenPeer::Form), "twice");
+    }
+
+    #[test]
+    fn what_was_done_is_answered_again() {
+        let mut answered = AnsweredRequests::default();
+        for number in 0..40 {
+            assert_eq!(answered.turn(number, false), Ok(Turn::New));
+            answered.done(RelayOutcome::Done, &[number as u8]);
+        }
+        assert_eq!(answered.turn(39, false), Ok(Turn::Again(RelayOutcome::Done, &[39])));
+        assert_eq!(answered.turn(24, true), Ok(Turn::Again(RelayOutcome::Done, &[24])));
+        for number in [23, 41, u32::MAX] {
+            assert_eq!(answered.turn(number, true), Err(BrokenPeer::Form), "{number}");
+        }
+    }
+
+    #[test]
+    fn what_an_earlier_run_may_have_done_is_done_again_if_it_can_be() {
+        let mut answered = AnsweredRequests::default();
+        answered.resume(12);
+        assert_eq!(answered.turn(10, true), Ok(Turn::New));
+        answered.done(RelayOutcome::Done, &[]);
+        assert_eq!(answered.turn(11, false), Ok(Turn::Unknown));
+        answered.done(RelayOutcome::Unknown, &[]);
+        assert_eq!(answered.turn(12, false), Ok(Turn::New), "it was asked only now");
+        let mut answered = AnsweredRequests::default();
+        answered.resume(12);
+        assert_eq!(answered.turn(13, true), Err(BrokenPeer::Form), "more than was sent");
     }
 }

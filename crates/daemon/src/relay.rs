@@ -14,6 +14,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use landeck_channel::BrokenPeer;
+use landeck_channel::relay_requests::Turn;
 use landeck_memory::Segment;
 use landeck_objects::region::{AccessError, RegionPlace, RegionView};
 use landeck_transports::lanes::relay::{RelayEnd, RelayStream};
@@ -483,34 +484,26 @@ impl Client {
         self.answer.clear();
         let Some((header, data)) = self.stream.first()? else { return Ok(()) };
         let number = header.context;
-        requests.begin_at(number)?;
-        let before = requests.answered(number)?;
         let request = RelayRequest::decode(&header, data);
+        let repeats = request.is_some_and(|(it, _)| may_repeat(&it));
         let reads =
             request.is_some_and(|(it, _)| matches!(it.operation, RelayOperation::Get { .. }));
-        let outcome = match (before, request) {
-            (Some((outcome, answer)), _) if !reads => {
+        let turn = requests.turn(number, repeats)?;
+        let is_new = !matches!(turn, Turn::Again(..));
+        let outcome = match (turn, request) {
+            (Turn::Again(outcome, answer), _) if !reads => {
                 self.answer.extend_from_slice(answer);
-                *outcome
-            }
-            (None, Some((request, _))) if requests.may_be_done() && !may_repeat(&request) => {
-                requests.done(RelayOutcome::Unknown, &[]);
-                RelayOutcome::Unknown
-            }
-            (before, Some((request, bytes))) => {
-                let is_new = before.is_none();
-                let outcome =
-                    perform((far, segment), &mut self.view, &request, bytes, &mut self.answer);
-                if is_new {
-                    requests.done(outcome, if reads { &[] } else { &self.answer });
-                }
                 outcome
             }
-            (_, None) => {
-                requests.done(RelayOutcome::Senseless, &[]);
-                RelayOutcome::Senseless
+            (Turn::Unknown, Some(_)) => RelayOutcome::Unknown,
+            (_, Some((request, bytes))) => {
+                perform((far, segment), &mut self.view, &request, bytes, &mut self.answer)
             }
+            (_, None) => RelayOutcome::Senseless,
         };
+        if is_new {
+            requests.done(outcome, if reads { &[] } else { &self.answer });
+        }
         let answer = RelayRequest::answer(number, outcome, self.answer.len());
         self.stream.consume();
         self.stream.push(&answer, &self.answer, &[])

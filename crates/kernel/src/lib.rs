@@ -9,6 +9,7 @@
 //! | [`request`] | the one kind of pending operation |
 //! | [`matching`] | which receive gets which message |
 //! | [`mailboxes`] | contexts that belong to one process |
+//! | [`stored`] | messages whose data stay on a host |
 //! | [`area`] | a user's memory with its layout |
 //! | [`failure`] | the reasons why an operation cannot complete |
 
@@ -32,6 +33,7 @@ mod reading;
 pub mod request;
 mod requests;
 mod status;
+pub mod stored;
 mod succession;
 mod told;
 mod transfer;

@@ -69,10 +69,14 @@ pub enum Kind {
     Chunk = 22,
     /// So many of the receiver's fixed buffers are empty again: the context of low priority, the tag of high priority.
     Emptied = 23,
+    /// The data of an offered message are stored on a host, from which the receiver fetches them ([`crate::stored`]).
+    Stored = 24,
+    /// The relay stores data, or has what it stores fetched (never seen by matching).
+    RelayStored = 25,
 }
 
 impl Kind {
-    const ALL: [Self; 23] = [
+    const ALL: [Self; 25] = [
         Self::Eager,
         Self::Reference,
         Self::Offer,
@@ -96,6 +100,8 @@ impl Kind {
         Self::RelayOpen,
         Self::Chunk,
         Self::Emptied,
+        Self::Stored,
+        Self::RelayStored,
     ];
 
     /// Whether only channels send and handle frames of this kind: matching never sees one.
@@ -112,7 +118,8 @@ impl Kind {
             | Self::RelayWord
             | Self::RelayAnswer
             | Self::Relayed
-            | Self::RelayOpen => true,
+            | Self::RelayOpen
+            | Self::RelayStored => true,
             Self::Eager
             | Self::Reference
             | Self::Offer
@@ -124,7 +131,8 @@ impl Kind {
             | Self::Withdrawn
             | Self::InCell
             | Self::Chunk
-            | Self::Emptied => false,
+            | Self::Emptied
+            | Self::Stored => false,
         }
     }
 

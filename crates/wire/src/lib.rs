@@ -15,6 +15,7 @@
 //! | [`handover`] | the messages between a process and its daemon |
 //! | [`relay`] | requests to the relay of another host, and its answers |
 //! | [`relayed`] | messages over the relay of another host |
+//! | [`stored`] | data that stay on a host: requests to its relay, and the word that tells of them |
 //! | [`way`] | which channel a message takes |
 
 #![forbid(unsafe_code)]
@@ -28,6 +29,7 @@ pub mod identity;
 pub mod preamble;
 pub mod relay;
 pub mod relayed;
+pub mod stored;
 pub mod tunnel;
 pub mod way;
 pub mod word;

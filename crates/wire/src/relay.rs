@@ -96,6 +96,8 @@ pub enum RelayOutcome {
     Senseless = 6,
     /// The relay has started again, and the one before may have done this. It cannot be done twice.
     Unknown = 7,
+    /// There is no room to store so much.
+    NoRoom = 8,
 }
 
 impl RelayOutcome {
@@ -111,6 +113,7 @@ impl RelayOutcome {
             5 => Self::Unmapped,
             6 => Self::Senseless,
             7 => Self::Unknown,
+            8 => Self::NoRoom,
             _ => return None,
         })
     }
@@ -223,8 +226,8 @@ mod tests {
         let (get, head) =
             request(RelayOperation::Get { bytes: RELAY_PART_BYTES as u64 + 1 }).encode(5, 0);
         assert!(RelayRequest::decode(&get, &head).is_none(), "more than a part");
-        assert_eq!(RelayOutcome::from_tag(8), None);
-        let outcomes = (0..8).map(|tag| RelayOutcome::from_tag(tag).map(|it| it as u32));
-        assert!(outcomes.eq((0..8).map(Some)));
+        assert_eq!(RelayOutcome::from_tag(9), None);
+        let outcomes = (0..9).map(|tag| RelayOutcome::from_tag(tag).map(|it| it as u32));
+        assert!(outcomes.eq((0..9).map(Some)));
     }
 }

@@ -9,14 +9,14 @@
 //! how many pieces came ([`Lasting::resume`]), and the senders go on behind them. A sender waits for its connection until
 //! all have said so.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::Ordering;
 
 use landeck_channel::BrokenPeer;
+use landeck_channel::relay_requests::AnsweredRequests;
 use landeck_memory::Segment;
 use landeck_memory::waiter::Doorbell;
 use landeck_transports::lanes::relay::RelayEnd;
-use landeck_wire::relay::{RELAY_WINDOW, RelayOutcome};
 use landeck_wire::{Header, HostNumber, Incarnation, ProcessId, SegmentId, Slot};
 
 use super::receivers::Receivers;
@@ -69,19 +69,6 @@ struct SourceProcess {
     is_refused: bool,
 }
 
-/// The requests of a process about regions.
-#[derive(Debug, Default)]
-pub(super) struct AnsweredRequests {
-    /// The number of the next request.
-    next: u32,
-    /// The process has sent so many requests to the relay of an earlier run. None has come here yet.
-    asked_before: Option<u32>,
-    /// So many of the next requests may have been done by that relay.
-    may_be_done: u32,
-    /// The answers to the last requests. Those to reading ones are empty, as reading can be repeated.
-    answers: VecDeque<(RelayOutcome, Vec<u8>)>,
-}
-
 impl Lasting {
     /// Serves a process over a connection from now on. Returns the frames of the answer.
     ///
@@ -103,7 +90,7 @@ impl Lasting {
         }
         let is_first = source.connection.token == 0;
         if is_first && source.checks.is_resuming() {
-            source.requests.asked_before = Some(asked);
+            source.requests.resume(asked);
         }
         let is_later = from.number.wrapping_sub(source.connection.number).cast_signed() >= 0;
         let is_newer = from.token != source.connection.token && (is_first || is_later);
@@ -292,52 +279,5 @@ impl SourceProcess {
                 bell.ring_fenced();
             }
         }
-    }
-}
-
-impl AnsweredRequests {
-    /// Takes the number of a request. The first one says how many the relay of an earlier run has answered.
-    ///
-    /// # Errors
-    /// [`RelayEnd::Broken`] if the process cannot have so many without an answer.
-    pub(super) fn begin_at(&mut self, number: u32) -> Result<(), RelayEnd> {
-        let Some(asked) = self.asked_before.take() else { return Ok(()) };
-        (self.next, self.may_be_done) = (number, asked.wrapping_sub(number));
-        match self.may_be_done > RELAY_WINDOW as u32 {
-            true => Err(BrokenPeer::Form.into()),
-            false => Ok(()),
-        }
-    }
-
-    /// The answer to a request that was done before; `None` if it is the next one.
-    ///
-    /// # Errors
-    /// [`RelayEnd::Broken`] if it is neither.
-    pub(super) fn answered(
-        &self,
-        number: u32,
-    ) -> Result<Option<&(RelayOutcome, Vec<u8>)>, RelayEnd> {
-        let back = self.next.wrapping_sub(number);
-        if back == 0 {
-            return Ok(None);
-        }
-        let place = self.answers.len().checked_sub(back as usize);
-        let answer = place.and_then(|place| self.answers.get(place));
-        answer.map(Some).ok_or_else(|| BrokenPeer::Form.into())
-    }
-
-    /// Whether the relay of an earlier run may have done the next request.
-    pub(super) const fn may_be_done(&self) -> bool {
-        self.may_be_done > 0
-    }
-
-    /// The next request is done.
-    pub(super) fn done(&mut self, outcome: RelayOutcome, answer: &[u8]) {
-        self.may_be_done = self.may_be_done.saturating_sub(1);
-        self.next = self.next.wrapping_add(1);
-        if self.answers.len() == RELAY_WINDOW {
-            self.answers.pop_front();
-        }
-        self.answers.push_back((outcome, answer.to_vec()));
     }
 }

@@ -18,6 +18,7 @@
 //! | [`runs`] | which numbers a daemon gives that has started again |
 //! | [`load`] | how busy a host is |
 //! | [`load_report`] | that as a line of text, for all programs of a machine |
+//! | [`store`] | messages whose data stay on a host until they are fetched |
 //! | [`names`] | the arbiter's table of names: one owner for each name of a job |
 
 pub mod arbiter;
@@ -33,6 +34,7 @@ pub mod measuring;
 pub mod names;
 pub mod runs;
 pub mod snapshot;
+pub mod store;
 pub mod timing;
 
 pub use arbiter::{AdmissionError, Arbiter, ArbiterOutput, NumberBlock, NumbersError};
@@ -48,4 +50,5 @@ pub use measuring::{LinkProbe, LinkSight, Measuring, MeasuringTurn, ProbeStep};
 pub use names::NameTable;
 pub use runs::{numbers_before, run_of};
 pub use snapshot::{HostStanding, Snapshot};
+pub use store::{STORED_MESSAGES_MAX, Store, StoreRefusal, StoredMessage};
 pub use timing::HostTiming;
