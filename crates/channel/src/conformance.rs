@@ -117,6 +117,7 @@ pub fn every_header_arrives_unchanged<N: Network>() {
             Kind::InCell,
             Kind::Chunk,
             Kind::Emptied,
+            Kind::Stored,
         ] {
             for class in [Class::User, Class::Kernel, Class::Urgent] {
                 let may_be_urgent = kind == Kind::Eager && length as usize <= URGENT_BYTES_MAX;

@@ -49,7 +49,7 @@ use std::time::Duration;
 
 use landeck_memory::{Buffer, Bytes, LaneRecord, Segment};
 use landeck_wire::way::MessageWay;
-use landeck_wire::{Class, Header};
+use landeck_wire::{Class, Header, HostNumber};
 
 use relay_requests::RelayRequests;
 
@@ -341,6 +341,12 @@ pub trait Channel: Send {
     /// The requests to the relay of a peer's host about regions, for a caller that asks about one of this peer. What it asks
     /// goes with the next poll, which also brings answers. `None` if there is no relay, or this process has left.
     fn relay_requests(&mut self, _owner: Peer) -> Option<&mut RelayRequests> {
+        None
+    }
+
+    /// The requests to the relay of a host, this one included, about data that stay there, as [`Channel::relay_requests`] gives
+    /// them. `None` also where no address has led to the relay for long.
+    fn store_requests(&mut self, _host: HostNumber) -> Option<&mut RelayRequests> {
         None
     }
 

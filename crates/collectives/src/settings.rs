@@ -38,7 +38,7 @@ pub struct Settings {
     pub one_copy_from: Option<u64>,
     /// The hosts of the job that share processors, if some do; those with the fewest for each host.
     pub sharing: Option<Sharing>,
-    /// The wishes for paths between hosts, which no plan depends on: they are kept for the channels.
+    /// The wishes for paths between hosts, and for where data wait, on which no plan depends: they are kept for the channels.
     pub paths: [u64; Self::PATHS_WORDS],
 }
 
@@ -76,7 +76,7 @@ impl Settings {
     /// The number of words.
     pub const WORDS: usize = 64;
     /// The number of those about paths between hosts.
-    pub const PATHS_WORDS: usize = 2;
+    pub const PATHS_WORDS: usize = 3;
     /// The first bit of the most lanes of a process in the first of those, which daemons read as well.
     pub const LANES_BIT: u32 = 32;
 
@@ -123,7 +123,7 @@ impl Settings {
             nearness: Nearness::from_word(last >> NEARNESS_BIT & u64::from(u8::MAX)),
             one_copy_from: Some(words[ONE_COPY_WORD]).filter(|bytes| *bytes != 0),
             sharing: Sharing::from_word(last),
-            paths: [words[FIRST_PATHS_WORD], words[FIRST_PATHS_WORD + 1]],
+            paths: std::array::from_fn(|at| words[FIRST_PATHS_WORD + at]),
         }
     }
 }
@@ -251,7 +251,7 @@ mod tests {
             nearness: Nearness::Hosts,
             one_copy_from: Some(65_536),
             sharing: Sharing::new(8, 3),
-            paths: [7, 8],
+            paths: [7, 8, 9],
         };
         assert!(settings.sharing.is_some());
         let never = Settings { one_copy_from: Some(u64::MAX), ..Settings::default() };
@@ -264,7 +264,7 @@ mod tests {
     fn words_of_anybody_lead_to_something_that_all_make_of_them() {
         assert_eq!(Settings::from_words(&[0; Settings::WORDS]), Settings::default());
         let never =
-            Settings { one_copy_from: Some(u64::MAX), paths: [u64::MAX; 2], ..Settings::default() };
+            Settings { one_copy_from: Some(u64::MAX), paths: [u64::MAX; 3], ..Settings::default() };
         assert_eq!(Settings::from_words(&[u64::MAX; Settings::WORDS]), never);
         let mut words = Settings::default().to_words();
         words[CostParameters::WORDS] = u64::from_le_bytes(*b"nonsense");
@@ -298,7 +298,7 @@ mod tests {
             ("allreduce=star", "no architecture \"star\""),
             ("allreduce=", "no architecture \"\""),
             ("knomial:1", "knomial does not know \"1\""),
-            (&"flat,".repeat(100), "it has 499 bytes, and 312 are the most"),
+            (&"flat,".repeat(100), "it has 499 bytes, and 304 are the most"),
         ] {
             let error = text.parse::<Overrides>().unwrap_err().to_string();
             assert!(error.contains(word), "{text}: {error}");

@@ -327,6 +327,9 @@ impl<'a> Context<'a> {
     ) -> io::Result<()> {
         let hub = &mut *self.hub;
         let host = SegmentId(segment.plan().host);
+        if hub.storing.contains(&job) {
+            hub.remove_part(job);
+        }
         hub.parts.add(job, segment, far, hub.members.words());
         // The new segment has none yet.
         hub.numbers_at = Duration::ZERO;
@@ -401,17 +404,18 @@ impl<'a> Context<'a> {
         self.hub.links.take_found()
     }
 
+    /// The processes of a job's part on this host have ended. The part is forgotten when nobody fetches data from here any more.
+    pub(crate) fn part_ended(&mut self, job: JobId) {
+        let part = self.hub.parts.get(job);
+        match part.is_some_and(|part| part.segment.stored_messages() != 0) {
+            true => self.hub.storing.push(job),
+            false => self.hub.remove_part(job),
+        }
+    }
+
     /// Forgets the part of a job on this host.
     pub(crate) fn remove_part(&mut self, job: JobId) {
-        if let Some(part) = self.hub.parts.remove(job) {
-            let segment = part.segment_id();
-            self.hub.relay.part_over(segment);
-            self.hub.lanes.remove_part(job, &part);
-            self.hub.pictures.remove_part(job);
-            // What the part still had to say comes before the word that it is over.
-            self.hub.settle();
-            self.hub.part_removed(segment);
-        }
+        self.hub.remove_part(job);
     }
 
     /// Listens for other hosts, if this daemon does not yet.

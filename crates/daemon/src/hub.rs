@@ -53,6 +53,8 @@ mod gateways;
 mod messages;
 pub(crate) mod record;
 
+/// The time between two looks at parts that have ended and from which others still fetch data.
+const STORING_INTERVAL: Duration = Duration::from_millis(100);
 /// The time between two looks at segments that may need numbers for groups. It may be long: processes that find few left
 /// ask by themselves.
 const NUMBERS_INTERVAL: Duration = Duration::from_secs(1);
@@ -171,6 +173,8 @@ pub(crate) struct Hub {
     pub(crate) links: LinkMeasurer,
     pub(crate) parts: Parts,
     pub(crate) relay: Relay,
+    /// The jobs whose processes here have ended, while others fetch their data from here.
+    pub(crate) storing: Vec<JobId>,
     /// The connections that this host passes on.
     pub(crate) gateway: Gateway,
     /// The names of the jobs; for the arbiter.
@@ -346,6 +350,7 @@ impl Hub {
             links: LinkMeasurer::new(own, station.machine),
             parts: Parts::of_run(run),
             relay: Relay::default(),
+            storing: Vec::new(),
             gateway: Gateway::new(timing.silence()),
             names: NameTable::default(),
             pictures: Pictures::of_run(run),
@@ -500,6 +505,7 @@ impl Hub {
             self.links.deadline(),
             self.gateway.deadline(),
             self.pictures.deadline(),
+            (!self.storing.is_empty()).then(|| self.now() + STORING_INTERVAL),
             self.listener.deadline(),
             self.watch.next_look(),
             self.wake_at,
@@ -570,6 +576,7 @@ impl Hub {
         self.with_gateway(Gateway::tick);
         self.with_links(|links, tools| links.go_on(tools));
         self.with_pictures(Pictures::tick);
+        self.end_storing();
         if now >= self.numbers_at {
             self.numbers_at = now + NUMBERS_INTERVAL;
             self.ask_numbers();
@@ -615,6 +622,29 @@ impl Hub {
     pub(crate) fn order_end(&mut self, job: JobId, cause: String) {
         let events = self.members.order_end(job, cause);
         self.follow(events);
+    }
+
+    /// Forgets the parts from which nobody fetches data any more.
+    fn end_storing(&mut self) {
+        let stores = |job: &JobId| {
+            self.parts.get(*job).is_some_and(|part| part.segment.stored_messages() != 0)
+        };
+        let over: Vec<JobId> = self.storing.iter().filter(|job| !stores(job)).copied().collect();
+        over.into_iter().for_each(|job| self.remove_part(job));
+    }
+
+    /// Forgets the part of a job on this host.
+    pub(crate) fn remove_part(&mut self, job: JobId) {
+        self.storing.retain(|its| *its != job);
+        if let Some(part) = self.parts.remove(job) {
+            let segment = part.segment_id();
+            self.relay.part_over(segment);
+            self.lanes.remove_part(job, &part);
+            self.pictures.remove_part(job);
+            // What the part still had to say comes before the word that it is over.
+            self.settle();
+            self.part_removed(segment);
+        }
     }
 
     /// Tells the arbiter that a part of a job is over on this host.

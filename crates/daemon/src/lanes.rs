@@ -28,6 +28,7 @@ use crate::daemon_message::DaemonMessage;
 use crate::parts::Parts;
 use crate::process_socket::ProcessSocket;
 use crate::reactor::Reactor;
+use crate::relay::RelayCaller;
 use crate::trunks::envelope::EnvelopeClass;
 use crate::trunks::{NoWay, Trunks};
 
@@ -57,7 +58,7 @@ pub(crate) struct LaneTools<'a> {
 }
 
 /// Something that the daemon must do.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum LanesEvent {
     /// A process asks for group numbers.
     NumbersWanted,
@@ -86,6 +87,8 @@ pub(crate) enum LanesEvent {
         /// The process.
         process: ProcessId,
     },
+    /// A process of this host wants the relay here.
+    RelayCalled(Box<RelayCaller>),
     /// A process of this host has said how far each sender may go that used the relay of an earlier run of the daemon.
     RelayTold {
         /// The process.

@@ -1,10 +1,11 @@
 //! The relay: a thread of the daemon that serves processes elsewhere. It reads and writes regions of this host's
-//! processes for them, and lays messages for these processes.
+//! processes for them, and lays messages for these processes. For processes here and elsewhere it stores data that stay on
+//! this host.
 //!
 //! A region's owner takes no part, so it may compute. The thread starts when the first process elsewhere wants it, and
 //! nothing of the daemon's loop depends on it. Nothing that comes is trusted: every request names its region, owner and
-//! range, and an answer says what was wrong. [`source`] checks messages, and [`receivers`] lays them. [`lasting`] has what
-//! outlives a connection.
+//! range, and an answer says what was wrong. [`source`] checks messages, and [`receivers`] lays them. [`stores`] has the
+//! data that stay, and [`lasting`] what outlives a connection.
 
 use std::collections::HashMap;
 use std::io;
@@ -21,6 +22,7 @@ use landeck_transports::lanes::relay::{RelayEnd, RelayStream};
 use landeck_transports::lanes::silence::may_be_of_long_packets;
 use landeck_wire::handover::LaneKeys;
 use landeck_wire::relay::{RELAY_PART_BYTES, RelayOperation, RelayOutcome, RelayRequest};
+use landeck_wire::stored::StoredRequest;
 use landeck_wire::{Header, HostNumber, Kind, ProcessId, SegmentId};
 use rustix::event::epoll::EventFlags;
 
@@ -35,6 +37,7 @@ mod receivers;
 #[cfg(test)]
 mod resuming;
 mod source;
+mod stores;
 
 use lasting::{Connection, Ending, Lasting};
 
@@ -49,7 +52,7 @@ const SILENCE_INTERVAL: Duration = Duration::from_millis(200);
 /// How long the connection of a process that has ended may take to end: its last bytes may be under way.
 const LAST_BYTES_TIME: Duration = Duration::from_secs(5);
 
-/// A process elsewhere that wants the relay.
+/// A process that wants the relay.
 #[derive(Debug)]
 pub(crate) struct RelayCaller {
     /// The connection.
@@ -58,8 +61,8 @@ pub(crate) struct RelayCaller {
     pub(crate) keys: LaneKeys,
     /// The process.
     pub(crate) process: ProcessId,
-    /// The place of the process in the segment's table of far processes.
-    pub(crate) far: u32,
+    /// The place of the process in the segment's table of far processes; `None` for a process of this host.
+    pub(crate) far: Option<u32>,
     /// The segment of its job here.
     pub(crate) segment: Segment,
     /// Its host.
@@ -137,7 +140,7 @@ impl Relay {
         let far = 0..segment.plan().far;
         let was_used =
             far.into_iter().any(|far| segment.far_relayed(far).load(Ordering::Acquire) != 0);
-        if !was_used && untold.is_empty() {
+        if !was_used && untold.is_empty() && segment.stored_next() == 0 {
             return;
         }
         if self.orders.is_none() {
@@ -480,15 +483,13 @@ impl Client {
     /// Answers the first request. One that was done before is not done again, unless it reads.
     fn answer_request(&mut self, lasting: &mut Lasting) -> Result<(), RelayEnd> {
         let Connection { token, process, far, ref segment, .. } = self.connection;
-        let requests = lasting.requests((process, token)).ok_or(BrokenPeer::Form)?;
+        let (requests, stores) = lasting.requests((process, token)).ok_or(BrokenPeer::Form)?;
         self.answer.clear();
         let Some((header, data)) = self.stream.first()? else { return Ok(()) };
         let number = header.context;
-        let request = RelayRequest::decode(&header, data);
-        let repeats = request.is_some_and(|(it, _)| may_repeat(&it));
-        let reads =
-            request.is_some_and(|(it, _)| matches!(it.operation, RelayOperation::Get { .. }));
-        let turn = requests.turn(number, repeats)?;
+        let request = Request::decode(&header, data);
+        let reads = request.as_ref().is_some_and(Request::reads);
+        let turn = requests.turn(number, request.as_ref().is_some_and(Request::may_repeat))?;
         let is_new = !matches!(turn, Turn::Again(..));
         let outcome = match (turn, request) {
             (Turn::Again(outcome, answer), _) if !reads => {
@@ -496,8 +497,12 @@ impl Client {
                 outcome
             }
             (Turn::Unknown, Some(_)) => RelayOutcome::Unknown,
-            (_, Some((request, bytes))) => {
-                perform((far, segment), &mut self.view, &request, bytes, &mut self.answer)
+            (_, Some(Request::Region(request, bytes))) => {
+                let view = &mut self.view;
+                perform((far, segment), view, &request, bytes, &mut self.answer)
+            }
+            (_, Some(Request::Stored(request, bytes))) => {
+                stores.perform((segment, process), (request, bytes), &mut self.answer)
             }
             (_, None) => RelayOutcome::Senseless,
         };
@@ -512,26 +517,59 @@ impl Client {
     /// Whether its process is gone: it opens no further connection.
     fn is_gone(&self) -> bool {
         let Connection { process, far, ref segment, .. } = self.connection;
-        let record = segment.far_record(far);
-        let is_other = record.process.incarnation != process.incarnation.0;
+        let record = match far {
+            Some(far) => segment.far_record(far).as_slot(),
+            None => segment.slot_record(process.slot.0),
+        };
+        let is_other = record.incarnation != process.incarnation.0;
         self.ends_at.is_some() || is_other || record.state.is_gone()
     }
 }
 
-/// Whether a request may be done once more. Others change a word by what it was, or are counted by the owner.
-fn may_repeat(request: &RelayRequest) -> bool {
-    use RelayOperation::{Get, Look, Put};
-    matches!(request.operation, Get { .. } | Look | Put { notifies: false })
+/// A request with the bytes to write.
+enum Request<'a> {
+    Region(RelayRequest, &'a [u8]),
+    Stored(StoredRequest, &'a [u8]),
+}
+
+impl<'a> Request<'a> {
+    fn decode(header: &Header, data: &'a [u8]) -> Option<Self> {
+        let stored = StoredRequest::decode(header, data).map(|(it, bytes)| Self::Stored(it, bytes));
+        let region =
+            || RelayRequest::decode(header, data).map(|(it, bytes)| Self::Region(it, bytes));
+        stored.or_else(region)
+    }
+
+    /// Whether it reads, so that its answer is not kept.
+    fn reads(&self) -> bool {
+        match self {
+            Self::Region(request, _) => matches!(request.operation, RelayOperation::Get { .. }),
+            Self::Stored(request, _) => request.reads(),
+        }
+    }
+
+    /// Whether it may be done once more. Others change a word by what it was, are counted by the owner, or take room.
+    fn may_repeat(&self) -> bool {
+        use RelayOperation::{Get, Look, Put};
+        match self {
+            Self::Region(request, _) => {
+                matches!(request.operation, Get { .. } | Look | Put { notifies: false })
+            }
+            Self::Stored(request, _) => !matches!(request, StoredRequest::Store { .. }),
+        }
+    }
 }
 
 /// Does what a request says; the data of the answer are appended to `answer`.
 fn perform(
-    (far, segment): (u32, &Segment),
+    (far, segment): (Option<u32>, &Segment),
     view: &mut Option<(RegionPlace, RegionView)>,
     request: &RelayRequest,
     bytes: &[u8],
     answer: &mut Vec<u8>,
 ) -> RelayOutcome {
+    // Processes of this host access its regions by themselves.
+    let Some(far) = far else { return RelayOutcome::Senseless };
     let RelayRequest { slot, incarnation, place, number, .. } = *request;
     if slot >= segment.plan().slots() {
         return RelayOutcome::OwnerGone;
@@ -638,7 +676,7 @@ mod tests {
 
     fn ask(segment: &Segment, request: &RelayRequest, bytes: &[u8]) -> (RelayOutcome, Vec<u8>) {
         let mut answer = Vec::new();
-        let outcome = perform((0, segment), &mut None, request, bytes, &mut answer);
+        let outcome = perform((Some(0), segment), &mut None, request, bytes, &mut answer);
         (outcome, answer)
     }
 
@@ -698,7 +736,7 @@ mod tests {
                 socket,
                 keys,
                 process,
-                far: 0,
+                far: Some(0),
                 segment,
                 host,
                 number,
@@ -796,7 +834,7 @@ mod tests {
         let (segment, region) = region();
         let (mut view, mut answer) = (None, Vec::new());
         let add = request(&region, 0, RelayOperation::Add(1));
-        let mut again = |view: &mut _| perform((0, &segment), view, &add, &[], &mut answer);
+        let mut again = |view: &mut _| perform((Some(0), &segment), view, &add, &[], &mut answer);
         assert_eq!(again(&mut view), RelayOutcome::Done);
         assert!(region.withdraw(&segment).is_none(), "no access is going on");
         assert_eq!(again(&mut view), RelayOutcome::Gone);

@@ -7,12 +7,13 @@ use landeck_board::{Board, Room};
 use landeck_channel::{Channel, Peer};
 use landeck_collectives::{Operation, Way};
 use landeck_kernel::mailboxes::FIRST_MAILBOX;
-use landeck_kernel::{Completion, Endpoint, Failure, RequestId, Started, Status};
+use landeck_kernel::{Area, Completion, Endpoint, Failure, RequestId, Started, Status};
 use landeck_memory::system::now_ns;
 use landeck_memory::{Bytes, End, Operation as Waited, Segment, WaitRecord};
 use landeck_objects::region::Withdrawn;
 use landeck_transports::SharedMemory;
 use landeck_wire::ContextId;
+use landeck_wire::stored::StoreWish;
 
 use crate::WaitError;
 use crate::board::BoardError;
@@ -168,7 +169,7 @@ impl Engine {
     }
 
     /// Sends bytes if that is possible without waiting. Returns false otherwise: then nothing is sent. Long data for
-    /// another host are copied into a block of this process's heap first, from where they follow.
+    /// another host are copied into a block of this process's heap first, from where they follow, or go to a store.
     ///
     /// # Errors
     /// The errors of [`Endpoint::send`].
@@ -177,7 +178,7 @@ impl Engine {
         to: Peer,
         context: u32,
         tag: u32,
-        data: Bytes<'_>,
+        (data, store): (Bytes<'_>, Option<StoreWish>),
     ) -> Result<bool, Failure> {
         let is_far = to.0 >= self.segment.plan().slots();
         let is_long = |network: &dyn Channel| data.len() > network.data_bytes_max();
@@ -186,7 +187,13 @@ impl Engine {
         }
         let Ok(mut block) = self.endpoint.allocate(data.len()) else { return Ok(false) };
         data.copy_to_slice(&mut block);
-        if let Started::Pending(id) = self.endpoint.send_loan(to, context, tag, block)? {
+        let started = match store {
+            Some(store) => {
+                self.endpoint.send_stored(to, context, tag, (Area::of_block(block), store))?
+            }
+            None => self.endpoint.send_loan(to, context, tag, block)?,
+        };
+        if let Started::Pending(id) = started {
             self.release(id.into());
         }
         Ok(true)

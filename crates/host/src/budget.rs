@@ -115,6 +115,9 @@ pub fn fit_segment(mut plan: SegmentPlan, limits: Limits) -> Result<SegmentPlan,
         let share = bytes / 2 / u64::from(processes.max(1));
         shrink(&mut plan, share.max(HEAP_BYTES_MIN));
     }
+    // The store and its records take a little more than a quarter of the heaps of the processes.
+    let stores = if plan.has_host_tables() { processes.max(1).div_ceil(3) } else { 0 };
+    let heaps = u64::from(plan.slots()) + u64::from(stores);
     // The program and its libraries need address space too.
     let address_bytes = limits.address_bytes.map(|bytes| bytes / 2);
     let hard = [
@@ -123,7 +126,7 @@ pub fn fit_segment(mut plan: SegmentPlan, limits: Limits) -> Result<SegmentPlan,
     ];
     for (usable, limit, name, how) in hard {
         let (Some(usable), Some(limit)) = (usable, limit) else { continue };
-        let share = plan.heap_within(usable.saturating_sub(fixed) / u64::from(plan.slots()));
+        let share = plan.heap_within(usable.saturating_sub(fixed) / heaps);
         if share < HEAP_BYTES_MIN {
             let least = SegmentPlan { heap_bytes_per_process: HEAP_BYTES_MIN, ..plan };
             let needed = least.total_bytes();
@@ -193,6 +196,21 @@ mod tests {
     fn without_limits_the_plan_stays() {
         let plan = fit_segment(plan(7, 4), Limits::default()).unwrap();
         assert_eq!(plan, SegmentPlan { cpus: 2, ..SegmentPlan::new(7, 4) });
+    }
+
+    #[test]
+    fn a_segment_with_a_store_fits_as_well() {
+        for processes in [0, 1, 3, 4, 6, 500] {
+            let plan = SegmentPlan { takes_hosts: true, ..plan(1, processes) };
+            let bare = SegmentPlan { heap_bytes_per_process: 0, ..plan.clone() }.total_bytes();
+            for heap in [64 << 10, 4 << 20, 64 << 20] {
+                let file_bytes =
+                    Some(bare + heap * (u64::from(plan.slots()) + 1 + u64::from(processes) / 2));
+                let fitted = fit_segment(plan.clone(), Limits { file_bytes, ..Limits::default() });
+                let fitted = fitted.expect("it fits");
+                assert!(fitted.store_bytes() != 0 && fitted.total_bytes() <= file_bytes.unwrap());
+            }
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use landeck_wire::{Class, Flags, Header, Kind, REFERENCE_BYTES, Reference};
 use crate::area::Area;
 use crate::backlog::Backlog;
 use crate::chunks::{Chunks, decode_offer};
+use crate::endpoint::stores::Stores;
 use crate::failure::Failure;
 use crate::kept::Kept;
 use crate::mailboxes::Mailboxes;
@@ -65,6 +66,7 @@ pub(crate) struct Core {
     pub(crate) pacing: Pacing,
     pub(crate) chunks: Chunks,
     pub(crate) one_copies: OneCopies,
+    pub(crate) stores: Stores,
 }
 
 impl Core {
@@ -93,6 +95,7 @@ impl Core {
             pacing: Pacing::default(),
             chunks: Chunks::default(),
             one_copies: OneCopies::default(),
+            stores: Stores::default(),
         }
     }
 
@@ -103,6 +106,7 @@ impl Core {
             || !self.backlog.is_empty()
             || !self.replies.is_empty()
             || !self.pacing.is_empty()
+            || !self.stores.is_empty()
     }
 
     /// Ends a request from outside: it leaves every list that contains it.
@@ -119,6 +123,11 @@ impl Core {
                 self.cells.take_over(place);
             }
             Some(&Work::Collecting(Collecting { named, .. })) => self.forget_named(id, named),
+            Some(Work::Fetching(receive)) => {
+                self.stores.forget(receive);
+                self.stores.free(receive.stored);
+                self.active.retain(|&active| active != id);
+            }
             Some(Work::Draining(Draining { target: Target::Nowhere, .. })) => {
                 self.active.retain(|&active| active != id);
                 self.requests.remove(id);
@@ -231,7 +240,15 @@ impl Core {
         let (context, position, named) = (wanted.context, 0, id);
         let next = match status.bytes {
             0 => Work::Done(target.complete(status)),
-            _ => Work::Collecting(Collecting { context, target, status, position, named, number }),
+            _ => Work::Collecting(Collecting {
+                context,
+                target,
+                status,
+                position,
+                send,
+                named,
+                number,
+            }),
         };
         self.requests.put(id, next);
         if self.receive_chunks(id, status.peer, send) {
@@ -258,6 +275,7 @@ impl Core {
             Kept::Offer { send, told, .. } => {
                 self.accept_offer(id, status, (send, told.map(|told| *told)), number);
             }
+            Kept::Stored { stored, .. } => self.receive_stored(id, status, stored, number),
             Kept::Begun(begun) => self.receive_begun(id, *begun, number),
             Kept::Coming { named, .. } => self.receive_coming(id, named),
         }
@@ -340,6 +358,10 @@ impl Core {
             }
             Kept::Coming { named, .. } => {
                 self.requests.remove(*named);
+            }
+            Kept::Stored { stored, .. } => {
+                self.stores.free(*stored);
+                self.tell_poster(label, None);
             }
             Kept::Short { .. } | Kept::Long(_) => self.tell_poster(label, None),
             &Kept::Offer { send, .. } => {
@@ -522,6 +544,7 @@ impl Core {
             Kind::Withdraw => self.arrive_withdraw(from, header, data),
             Kind::Withdrawn => self.arrive_withdrawn(from, header, data),
             Kind::Done => self.arrive_done(from, data),
+            Kind::Stored => self.arrive_stored(from, data),
             // Where these count, the channel handles them.
             kind if kind.is_of_channels() => self.broken(from, BrokenPeer::Form),
             _ => {}

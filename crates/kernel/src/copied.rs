@@ -30,7 +30,8 @@ impl<N: Channel> Endpoint<N> {
         let is_meant = |id: &RequestId| match self.core.requests.get(*id) {
             Some(Work::Offered { is_standard, context, area, .. }) => {
                 let is_programs = *context >= FIRST_MAILBOX || context & ContextId::COLLECTIVE == 0;
-                *is_standard && is_programs && area.packed_bytes() <= WHOLE_BYTES
+                let stays = self.core.stores.has(*id);
+                *is_standard && is_programs && !stays && area.packed_bytes() <= WHOLE_BYTES
             }
             Some(Work::Chunking(chunking)) => {
                 !chunking.area.is_of_block() && chunking.area.packed_bytes() <= WHOLE_BYTES

@@ -9,6 +9,7 @@ pub(crate) mod in_cell;
 pub(crate) mod paced_offers;
 pub(crate) mod put_back;
 pub(crate) mod sending;
+pub(crate) mod stores;
 pub(crate) mod withdrawal;
 
 use landeck_channel::{Channel, Peer, SendError, URGENT_BYTES_MAX};
@@ -664,6 +665,7 @@ impl<N: Channel> Endpoint<N> {
             {
                 self.progress_for_far(id);
             }
+            Some(Work::Fetching(_)) => self.progress_for_far(id),
             _ => {
                 self.progress();
             }
@@ -708,7 +710,7 @@ impl<N: Channel> Endpoint<N> {
             any |= self.advance();
         }
         if self.far.is_some() {
-            any |= self.copy_offered();
+            any |= self.copy_offered() | self.store_late();
         }
         any
     }
@@ -778,6 +780,7 @@ impl<N: Channel> Endpoint<N> {
     pub fn has_unfinished_sends(&self) -> bool {
         !self.core.backlog.is_empty()
             || !self.core.replies.is_empty()
+            || !self.core.stores.is_empty()
             || self.core.requests.pending().any(|id| self.is_offered(id))
             || self.core.active.iter().any(|&id| {
                 matches!(
@@ -814,6 +817,10 @@ impl<N: Channel> Endpoint<N> {
             Work::Collecting(Collecting { context, status, .. })
             | Work::Reading(Reading { context, status, .. }) => {
                 (Operation::Receive, *context, Some(status.tag), status.bytes)
+            }
+            Work::Fetching(receive) => {
+                let Status { tag, bytes, .. } = receive.status;
+                (Operation::Receive, receive.context, Some(tag), bytes)
             }
             _ => (Operation::Wait, 0, None, 0),
         };

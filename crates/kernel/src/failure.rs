@@ -46,6 +46,14 @@ pub enum Failure {
         /// The length of the buffer.
         buffer_bytes: usize,
     },
+    /// The data of the message were stored on a host that is lost, or has lost them.
+    #[error("the message from process {} was stored on host {host}, which is lost or has lost it", peer.0)]
+    StoreLost {
+        /// The sender of the message.
+        peer: Peer,
+        /// The number of the host.
+        host: u16,
+    },
     /// There is no memory for the message: it is lost.
     #[error(transparent)]
     NoMemory(#[from] NoMemory),

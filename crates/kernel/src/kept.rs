@@ -2,6 +2,7 @@
 
 use landeck_memory::heap::BlockRange;
 use landeck_memory::{Bytes, InCell};
+use landeck_wire::stored::StoredPlace;
 
 use crate::request::RequestId;
 use crate::status::Status;
@@ -31,6 +32,11 @@ pub(crate) enum Kept {
         /// Where its data lie, if this process may read them.
         told: Option<Box<Told>>,
     },
+    /// Its data are on a host, from which its receive fetches them.
+    Stored {
+        stored: StoredPlace,
+        length: u64,
+    },
     /// A part of it has come for a receive that was given up.
     Begun(Box<Begun>),
     /// A part of it has come for a receive that was given up, and the rest comes by itself: its parts name this
@@ -57,6 +63,7 @@ impl Kept {
             Self::Long(data) => data.len() as u64,
             Self::Elsewhere { length, .. }
             | Self::Offer { length, .. }
+            | Self::Stored { length, .. }
             | Self::Coming { length, .. } => *length,
             Self::InCell(place) => place.bytes.into(),
             Self::Begun(begun) => begun.status.bytes,

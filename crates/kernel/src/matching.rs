@@ -412,10 +412,12 @@ impl<R: Copy + PartialEq, M> Matching<R, M> {
     }
 
     /// Removes and returns the first unexpected message that satisfies `is_it`.
-    pub fn take_where(&mut self, is_it: impl Fn(Label, &M) -> bool) -> Option<(Label, M)> {
+    pub fn take_out(&mut self, is_it: impl Fn(Label, &M) -> bool) -> Option<Waiting<M>> {
         let found = self.unexpected.values().find(|(_, (label, message))| is_it(*label, message));
         let at = found?.0;
-        self.unexpected.remove(at)
+        let number = self.unexpected.nodes[at as usize].number;
+        let (label, message) = self.unexpected.remove(at)?;
+        Some(Waiting { label, message, number })
     }
 
     /// Whether there are no posted receives and no unexpected messages.

@@ -190,7 +190,7 @@ impl Core {
             own.clear();
         }
         let (position, named) = (0, id);
-        let collecting = Collecting { context, target, status, position, named, number };
+        let collecting = Collecting { context, target, status, position, send, named, number };
         self.requests.put(id, Work::Collecting(collecting));
         self.ask_for_parts(peer, send, id, is_lasting);
     }

@@ -103,6 +103,13 @@ impl Requests {
         Some(std::mem::replace(&mut entry.work, Work::Free))
     }
 
+    /// The first request whose work satisfies `is_it`.
+    pub(crate) fn find(&self, is_it: impl Fn(&Work) -> bool) -> Option<RequestId> {
+        let mut all = (0u32..).zip(&self.entries);
+        let (index, entry) = all.find(|(_, entry)| is_it(&entry.work))?;
+        Some(RequestId { index, generation: entry.generation })
+    }
+
     pub(crate) fn pending(&self) -> impl Iterator<Item = RequestId> {
         (0u32..).zip(&self.entries).filter_map(|(index, entry)| {
             let pending = !matches!(entry.work, Work::Free | Work::Held(_) | Work::Done(_));

@@ -127,6 +127,8 @@ pub(crate) struct Collecting {
     pub(crate) target: Target,
     pub(crate) status: Status,
     pub(crate) position: u64,
+    /// The send that was asked for them.
+    pub(crate) send: u64,
     /// The request that the parts name.
     pub(crate) named: RequestId,
     /// The position of the message among the unexpected ones.

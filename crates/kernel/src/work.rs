@@ -6,6 +6,7 @@ use landeck_wire::Header;
 
 use crate::area::Area;
 use crate::chunks::Chunking;
+use crate::endpoint::stores::StoredReceive;
 use crate::failure::Failure;
 use crate::kept::Kept;
 use crate::matching::{Waiting, Wanted};
@@ -37,6 +38,8 @@ pub(crate) enum Work {
     Collecting(Collecting),
     /// A receive reads the sender's memory.
     Reading(Reading),
+    /// A receive fetches its data from the store of a host.
+    Fetching(Box<StoredReceive>),
     /// Parts that name this request belong to another one.
     Passed { to: RequestId },
     /// A message was taken out for the receive that names this request.
@@ -72,6 +75,7 @@ impl Work {
             Self::Draining(draining) => Some(draining.context),
             Self::Collecting(collecting) => Some(collecting.context),
             Self::Reading(reading) => Some(reading.context),
+            Self::Fetching(receive) => Some(receive.context),
             Self::Free | Self::Passed { .. } | Self::Held(_) | Self::Done(_) => None,
         }
     }
@@ -87,6 +91,8 @@ impl Work {
             Self::Draining(draining) => Some(draining.status.peer),
             Self::Collecting(collecting) => Some(collecting.status.peer),
             Self::Reading(reading) => Some(reading.status.peer),
+            // Its sender may be gone.
+            Self::Fetching(_) => None,
             Self::Free | Self::Passed { .. } | Self::Held(_) | Self::Done(_) => None,
         }
     }

@@ -91,6 +91,7 @@ pub use {
     observed::Observed,
     other_hosts::far::{FarProcess, FarRecord},
     other_hosts::relay_words::RelayWords,
+    other_hosts::stored::StoredRecord,
     plan::{JobName, SegmentPlan},
     private::plain::Plain,
     processes::process_memory::{ProcessMark, ReadRefused, RemoteBytes},
@@ -103,7 +104,7 @@ pub use {
 };
 #[cfg(not(loom))]
 pub use {
-    other_hosts::{far, relay_words},
+    other_hosts::{far, relay_words, stored},
     processes::{fork, passing, process_memory, processors},
     slots::{abort, group_numbers, membership, page, process_names, slot_reference},
     waiting::{gate, scheduler_order, waiter},

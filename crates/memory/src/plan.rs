@@ -5,6 +5,7 @@
 //!   ... in a hardened job: | controls of heap 0 | controls of heap 1 | ...
 //!   ... | common page | far table | world table | host names
 //!   ... in a job that is on several hosts, or may be: | links of hosts | words of the relay | rings of the relay | credits of the relay
+//!   ... | records of the store | data of the store
 //! slot: boards | mailbox | ring credits | rings
 //! ring: lines | bulk area
 //! ```
@@ -79,6 +80,9 @@ pub const GROUP_BLOCK: u32 = 4096;
 pub const FAR_RECORD_BYTES: u64 = LINE_BYTES;
 /// Bytes of a host's record: its name, and a word.
 pub(crate) const HOST_BYTES: u64 = NAME_WORDS as u64 * 8 + 8;
+/// Most records of messages in a store. There is one for each so many bytes of it.
+const STORED_RECORDS_MAX: u64 = 4096;
+const STORED_BYTES_MEAN: u64 = 16 * 1024;
 /// Hosts of whose links a segment has room: the first ones of which there are links.
 pub const LINK_HOSTS_MAX: u64 = 32;
 /// Words of a link of two hosts: latency, gap, and 1 KiB.
@@ -276,8 +280,37 @@ impl SegmentPlan {
 
     /// Bytes of the whole segment.
     pub fn total_bytes(&self) -> u64 {
+        self.stored_data() + self.store_bytes()
+    }
+
+    /// Bytes that messages may take whose data stay on this host: a quarter of what its processes have. There are none without
+    /// tables for other hosts.
+    pub fn store_bytes(&self) -> u64 {
+        let processes = u64::from(self.processes.max(1));
+        match self.has_host_tables() {
+            true => self.heap_bytes_per_process * processes / 4 / PAGE_BYTES * PAGE_BYTES,
+            false => 0,
+        }
+    }
+
+    /// Records of such messages.
+    pub fn stored_records(&self) -> u32 {
+        (self.store_bytes() / STORED_BYTES_MEAN).min(STORED_RECORDS_MAX) as u32
+    }
+
+    /// Where the records of the store begin, with a line in front of them.
+    pub fn store(&self) -> u64 {
         let credits = u64::from(self.relay_rings()) * CREDIT_BYTES;
         self.relay_credit(0) + credits.next_multiple_of(PAGE_BYTES)
+    }
+
+    /// Where the data of the store begin.
+    pub fn stored_data(&self) -> u64 {
+        let records = match self.store_bytes() {
+            0 => 0,
+            _ => (1 + u64::from(self.stored_records())) * LINE_BYTES,
+        };
+        self.store() + records.next_multiple_of(PAGE_BYTES)
     }
 
     /// Slots for which the relay of this host has a ring: none without tables for other hosts.

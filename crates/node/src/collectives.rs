@@ -34,6 +34,7 @@ use landeck_wire::way::OneCopy;
 use crate::collectives::combine::Combine;
 use crate::error::{Error, Result};
 use crate::settings::one_copy;
+use crate::store::{self, Store};
 use crate::world::World;
 use landeck_engine::{
     Call, CallDescription, Caller, Fault, GroupRef, OperationId, Parts, ValueType, WaitError,
@@ -91,6 +92,17 @@ impl World {
     /// [`ErrorKind::Thread`](crate::ErrorKind::Thread).
     pub fn set_incast(&self, wish: Incast) -> Result<()> {
         self.shared.engine.enter()?.set_incast_of_group(self.context, wish);
+        Ok(())
+    }
+
+    /// Sets where the data of long messages wait for their receivers that this process sends in this world. Without it,
+    /// `--store` of `landeck run` or the variable LANDECK_STORE says so for all worlds.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoStore`](crate::ErrorKind::NoStore), [`ErrorKind::Thread`](crate::ErrorKind::Thread).
+    pub fn set_store(&self, store: Store) -> Result<()> {
+        let store = store::checked(&self.shared.segment, store)?;
+        self.shared.engine.enter()?.endpoint.set_store_of(self.context, store);
         Ok(())
     }
 

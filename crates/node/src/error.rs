@@ -256,6 +256,25 @@ pub enum ErrorKind {
         /// The host.
         host: String,
     },
+    /// The data of the message were stored on a host that is lost, or that has lost them. The message is gone.
+    #[error(
+        "the message from {who} is lost: its data were stored on {host}, which is lost or does not have them any more. Have it \
+         sent again, or store data elsewhere (--store)"
+    )]
+    StoreLost {
+        /// The sender of the message, in words.
+        who: String,
+        /// The host.
+        host: String,
+    },
+    /// No data can be stored on that host: it is none of the job's hosts, or no process of the job is there.
+    #[error(
+        "{host} is no host of this job on which data can be stored: name one with a process of the job"
+    )]
+    NoStore {
+        /// The host, as the program has named it.
+        host: String,
+    },
     /// A process violated the protocol.
     #[error("{who} is broken ({what}): nothing more is received from it")]
     PeerBroken {
@@ -562,6 +581,10 @@ impl ErrorKind {
             Failure::OutsideBuffer { buffer_bytes } => Self::OutsideBuffer { buffer_bytes },
             Failure::Gone => Self::RequestGone,
             Failure::NoMemory(no_memory) => no_memory.into(),
+            Failure::StoreLost { peer, host } => Self::StoreLost {
+                who: members.sender(peer, segment),
+                host: segment.host_in_words(host),
+            },
         }
     }
 }

@@ -20,6 +20,7 @@ use crate::loan::Loan;
 use crate::settings::one_copy;
 use crate::settings::paths::Paths;
 use crate::settings::{self, tuning};
+use crate::store::{self, Store};
 use crate::world::World;
 use landeck_engine::context::WORLD_CONTEXT;
 use landeck_engine::{Fault, Progress, ProgressThread, Shared, first_world};
@@ -411,6 +412,10 @@ fn open_network(
     lanes.reconnect_by(move || reconnect_to_daemon(host));
     endpoint.set_network(Box::new(lanes));
     endpoint.set_incast(paths.incast);
+    endpoint.set_store(store::resolved(segment, paths.store).unwrap_or_else(|| {
+        complain(format_args!("landeck: {}: no host of this job has that name", settings::STORE));
+        Store::Receiver
+    }));
     Ok(())
 }
 

@@ -42,6 +42,7 @@
 //! | [`region`] | one-sided communication: put, get, atomics, notifications |
 //! | [`thread`] | threads with a name and a limit |
 //! | [`port`] | connections by name between two jobs of one user |
+//! | [`store`] | where the data of long messages wait for their receivers |
 //! | [`settings`] | the settings of a job: variables, options, effects |
 //! | [`tuning`] | the measured figures of this host |
 //! | [`raw`] | operations over pointers, for fronts in other languages |
@@ -72,6 +73,7 @@ pub mod scope;
 pub mod semaphore;
 pub mod settings;
 pub mod shared_segment;
+pub mod store;
 pub mod thread;
 pub mod unstable;
 pub mod world;
@@ -117,6 +119,7 @@ pub use scope::{Request, Scope};
 pub use semaphore::{Permit, Semaphore};
 pub use settings::tuning;
 pub use shared_segment::SharedSegment;
+pub use store::Store;
 pub use thread::{Thread, Threads};
 pub use typed::Typed;
 pub use world::{Any, Source, Status, TagFilter, World};

@@ -56,6 +56,7 @@ use crate::message::mailbox_address::MailboxAddress;
 use crate::message::typed::Typed;
 use crate::message::{Message, Spare, tag_of_values};
 use crate::peers::process_of;
+use crate::store::{self, Store};
 use availability::Availability;
 use from_groups::FromGroups;
 use landeck_engine::{Shared, WaitError};
@@ -109,7 +110,7 @@ impl Job {
             // A death ends the posts of one process, and the others go on.
             engine.endpoint.set_members(context, vec![Peer(self.shared.slot)]);
             drop(engine);
-            let mut address = MailboxAddress { process, context, place: 0 };
+            let mut address = MailboxAddress { process, context, store: None, place: 0 };
             let mark =
                 Mark::set(&self.shared.segment, self.shared.slot, block, address.mark_number());
             address.place = mark.as_ref().map_or(0, Mark::place);
@@ -146,9 +147,7 @@ impl Job {
         error::call(&self.shared, "open_mailbox", || {
             let name = Name::new(name).map_err(objects::ObjectError::from)?;
             let found = self.find_mailbox(&name)?;
-            let [context, place] = found.words;
-            let address = MailboxAddress { process: found.owner, context: context as u32, place };
-            self.open_mailbox_by_address(address)
+            self.open_mailbox_by_address(MailboxAddress::of_words(found.owner, found.words))
         })
     }
 
@@ -171,6 +170,16 @@ impl Mailbox {
         self.address
     }
 
+    /// Sets where the data of long messages wait that are posted to this mailbox. It holds for processes that get its address,
+    /// or open it by a name, from now on; a poster may wish otherwise ([`Outbox::storing`]). Register it behind this call.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoStore`].
+    pub fn set_store(&mut self, store: Store) -> Result<()> {
+        self.address.store = Some(store::checked(&self.shared.segment, store)?);
+        Ok(())
+    }
+
     /// Registers the mailbox under a name, by which other processes find it. A mailbox may have
     /// several names.
     ///
@@ -181,7 +190,7 @@ impl Mailbox {
         let shared = self.shared.clone();
         error::call(&shared, "register", || {
             let name = Name::new(name).map_err(objects::ObjectError::from)?;
-            let words = [u64::from(self.address.context), self.address.place];
+            let words = [self.address.context_word(), self.address.place];
             let (segment, process) = (&shared.segment, self.address.process);
             let named = match segment.plan().has_host_tables() {
                 true => job_names::publish(segment, process, ObjectKind::Mailbox, &name, words)?,

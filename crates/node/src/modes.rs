@@ -70,7 +70,7 @@ impl World {
         let bytes = bytes_of(values);
         let mut engine = self.shared.engine.enter()?;
         // The channel itself copies short messages, if it has room.
-        match engine.try_send(peer, self.context, tag.0, Bytes::from(bytes)) {
+        match engine.try_send(peer, self.context, tag.0, (Bytes::from(bytes), None)) {
             Ok(true) => return Ok(()),
             Ok(false) => {}
             Err(failure) => {

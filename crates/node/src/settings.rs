@@ -17,6 +17,7 @@ use std::ffi::OsStr;
 use landeck_channel::incast::Incast;
 use landeck_collectives::Settings;
 use landeck_host::say::quoted;
+use landeck_wire::stored::StoreSetting;
 use landeck_wire::way::{OneCopy, PathWish};
 
 use crate::settings::paths::Paths;
@@ -33,6 +34,8 @@ pub const PATH: &str = "LANDECK_PATH";
 pub const LANES: &str = "LANDECK_LANES";
 /// The variable that says how many senders of other hosts answer one receiver.
 pub const INCAST: &str = "LANDECK_INCAST";
+/// The variable that says where the data of long messages wait for their receivers.
+pub const STORE: &str = "LANDECK_STORE";
 /// The variable that says from which length on data are copied once.
 pub const ONE_COPY: &str = "LANDECK_ONE_COPY";
 
@@ -48,7 +51,7 @@ pub struct JobSetting {
 }
 
 /// All settings, in the order of the page for users.
-pub const SETTINGS: [JobSetting; 7] = [
+pub const SETTINGS: [JobSetting; 8] = [
     JobSetting {
         variable: COLLECTIVES,
         effect: "the ways of collective operations, as --collectives",
@@ -106,6 +109,16 @@ pub const SETTINGS: [JobSetting; 7] = [
         apply: |text, settings| {
             let wish = Incast::from_words(text).ok_or(Incast::WORDS)?;
             change_paths(settings, |paths| paths.incast = wish);
+            Ok(())
+        },
+    },
+    JobSetting {
+        variable: STORE,
+        effect: "where the data of long messages to other hosts wait for their receivers, as --store: receiver, sender, \
+                 auto, least-loaded or the name of a host",
+        apply: |text, settings| {
+            let setting = StoreSetting::from_text(text);
+            change_paths(settings, |paths| paths.store = setting);
             Ok(())
         },
     },
@@ -234,6 +247,7 @@ mod tests {
         assert_eq!(paths((PATH, "relay")), Paths { wish: PathWish::Relay, ..Paths::default() });
         assert_eq!(paths((LANES, "2")), Paths { lanes_max: Some(2), ..Paths::default() });
         assert_eq!(paths((INCAST, "fixed:4")).incast, Incast::Fixed(4));
+        assert!(paths((STORE, "n7")).store.names("n7"));
         assert_eq!(read(&of(ONE_COPY, "64K").unwrap()).one_copy_from, Some(65_536));
         assert_eq!(read(&of(ONE_COPY, "never").unwrap()).one_copy_from, Some(OneCopy::NEVER));
         assert!(read(&of(CHECKING, "1").unwrap()).is_checked);

@@ -31,6 +31,112 @@ pub const STORED_REQUEST_BYTES: usize = 32;
 /// The length of a [`StoredNotice`].
 pub const STORED_NOTICE_BYTES: usize = 40;
 
+/// The wish for the place where the data of long messages wait for their receivers (`--store`; paper: message storage
+/// policy). Messages that fit into one frame travel whole in any case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum StoreWish {
+    /// They go to the receiver's host, when the receiver takes them.
+    #[default]
+    Receiver,
+    /// They stay on the sender's host.
+    Sender,
+    /// They go to the receiver, or stay on the sender's host if the receiver is late.
+    Auto,
+    /// They stay on the least loaded host of the job, another one than those of sender and receiver if there is any.
+    LeastLoaded,
+    /// They stay on this host.
+    Host(HostNumber),
+}
+
+impl StoreWish {
+    /// The names of the wishes for no host by name, as users write them.
+    pub const NAMES: [&str; 4] = ["receiver", "sender", "auto", "least-loaded"];
+    const ALL: [Self; 4] = [Self::Receiver, Self::Sender, Self::Auto, Self::LeastLoaded];
+    const HOST_BIT: u32 = 8;
+
+    /// The wish with this name; `None` for the name of a host.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::NAMES.iter().position(|its| *its == name).map(|number| Self::ALL[number])
+    }
+
+    /// The wish as a word of 24 bits.
+    #[must_use]
+    pub fn to_word(self) -> u32 {
+        match self {
+            Self::Host(host) => Self::ALL.len() as u32 | u32::from(host.0) << Self::HOST_BIT,
+            wish => Self::ALL.iter().position(|its| *its == wish).unwrap_or(0) as u32,
+        }
+    }
+
+    /// The wish in such a word, which may be anything.
+    #[must_use]
+    pub fn from_word(word: u32) -> Self {
+        match Self::ALL.get((word & 0xff) as usize) {
+            Some(wish) => *wish,
+            None if word & 0xff == Self::ALL.len() as u32 => {
+                Self::Host(HostNumber((word >> Self::HOST_BIT) as u16))
+            }
+            None => Self::default(),
+        }
+    }
+}
+
+/// A [`StoreWish`] in the settings of a job, where a host has no number yet: the place of its number has a hash of its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreSetting {
+    /// A wish for no host by name.
+    Wish(StoreWish),
+    /// The wish for the host whose name has this hash, of 56 bits.
+    Named(u64),
+}
+
+impl StoreSetting {
+    const NAMED: u64 = 0xff;
+
+    /// The setting that a user writes: a name of [`StoreWish::NAMES`], or that of a host.
+    #[must_use]
+    pub fn from_text(text: &str) -> Self {
+        StoreWish::from_name(text).map_or_else(|| Self::Named(hash_of(text)), Self::Wish)
+    }
+
+    /// The setting as a word.
+    #[must_use]
+    pub fn to_word(self) -> u64 {
+        match self {
+            Self::Wish(wish) => wish.to_word().into(),
+            Self::Named(hash) => Self::NAMED | hash << 8,
+        }
+    }
+
+    /// The setting in such a word, which may be anything.
+    #[must_use]
+    pub fn from_word(word: u64) -> Self {
+        match word & 0xff {
+            Self::NAMED => Self::Named(word >> 8),
+            _ => Self::Wish(StoreWish::from_word(word as u32)),
+        }
+    }
+
+    /// Whether it means the host of this name.
+    #[must_use]
+    pub fn names(self, host: &str) -> bool {
+        self == Self::Named(hash_of(host))
+    }
+}
+
+impl Default for StoreSetting {
+    fn default() -> Self {
+        Self::Wish(StoreWish::default())
+    }
+}
+
+/// A hash of a text, of 56 bits (FNV-1a).
+fn hash_of(text: &str) -> u64 {
+    let add = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, add) >> 8
+}
+
 /// A request to the relay of a host about data that it stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoredRequest {
@@ -204,13 +310,34 @@ mod tests {
         assert!(StoredRequest::decode(&header, &bytes[1..]).is_none(), "too short");
         assert!(StoredRequest::decode(&header, &[&bytes[..], &[0]].concat()).is_none(), "more");
         assert!(StoredRequest::decode(&Header { tag: 6, ..header }, &bytes).is_none());
-        assert!(StoredRequest::decode(&Header { kind: Kind::RelayGet, ..header }, &bytes).is_none());
+        assert!(
+            StoredRequest::decode(&Header { kind: Kind::RelayGet, ..header }, &bytes).is_none()
+        );
         let (put, head) = StoredRequest::Put { number: 1, offset: 0 }.encode(5, 0);
         let long = [&head[..], &[0; RELAY_PART_BYTES + 1]].concat();
         assert!(StoredRequest::decode(&put, &long).is_none(), "more than a part");
         let bytes = RELAY_PART_BYTES as u64 + 1;
         let (get, head) = StoredRequest::Get { number: 1, offset: 0, bytes }.encode(5, 0);
         assert!(StoredRequest::decode(&get, &head).is_none(), "more than a part");
+    }
+
+    #[test]
+    fn wishes_survive_their_words_and_have_names() {
+        let named = StoreWish::NAMES.map(|name| StoreWish::from_name(name).expect("a name"));
+        assert_eq!((named, StoreWish::from_name("n1")), (StoreWish::ALL, None));
+        let hosts = [0, 7, u16::MAX].map(|number| StoreWish::Host(HostNumber(number)));
+        for wish in named.into_iter().chain(hosts) {
+            assert!(wish.to_word() < 1 << 24);
+            assert_eq!(StoreWish::from_word(wish.to_word()), wish);
+        }
+        assert_eq!(StoreWish::from_word(u32::MAX), StoreWish::Receiver);
+        for text in ["sender", "n1", "n2", ""] {
+            let setting = StoreSetting::from_text(text);
+            assert_eq!(StoreSetting::from_word(setting.to_word()), setting);
+            assert_eq!(setting.names(text), text != "sender", "{text}");
+            assert!(!setting.names("n3"));
+        }
+        assert_eq!(StoreSetting::from_word(0), StoreSetting::default());
     }
 
     #[test]

@@ -134,6 +134,7 @@ pub(crate) fn parse(line: Vec<OsString>) -> Result<Command, Usage> {
                 (settings::ONE_COPY, &job.one_copy),
                 (settings::PATH, &hosts.path),
                 (settings::INCAST, &hosts.incast),
+                (settings::STORE, &hosts.store),
             ]);
             let hosts = HostsAsked { arguments: run.hosts, map_by: run.job.map_by };
             Ok(Command::Run(Box::new(run.job.launch(programs)), wishes, Box::new(hosts)))

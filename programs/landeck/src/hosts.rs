@@ -130,6 +130,14 @@ pub(crate) struct HostsArguments {
     /// says. Also LANDECK_INCAST [default: credit]
     #[arg(long, value_name = "PACE", value_parser = setting(settings::INCAST), help_heading = HOSTS)]
     pub(crate) incast: Option<String>,
+    /// Where the data of long messages to other hosts wait: receiver, sender, auto, least-loaded, HOST.
+    ///
+    /// The header of a message always goes to its receiver. With receiver the data go there when it takes them. With sender
+    /// they stay on the sender's host, and the sender goes on, or ends; with auto only if the receiver is late. With
+    /// least-loaded they go to the least loaded host of the job that has neither of both, and with the name of a host there.
+    /// Also LANDECK_STORE [default: receiver]
+    #[arg(long, value_name = "WHERE", value_parser = setting(settings::STORE), help_heading = HOSTS)]
+    pub(crate) store: Option<String>,
     /// Start one process on one host if nothing says how many, as mpiexec does.
     #[arg(long, hide = true)]
     one_by_default: bool,

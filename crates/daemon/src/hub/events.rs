@@ -37,6 +37,7 @@ impl Hub {
                         self.relay.granted(receiver, source, position);
                     }
                     LanesEvent::HasRoom { process } => self.relay.has_room(process),
+                    LanesEvent::RelayCalled(caller) => self.relay.serve(*caller),
                     LanesEvent::RelayTold { process } => self.relay.told(process),
                     LanesEvent::Ended { job, process, end } => {
                         self.tell(WordContent::ProcessEnded { job, process, end });

@@ -190,7 +190,7 @@ impl OwnPart {
         let has_ended = self.go_on(context);
         self.keep_pipes(context);
         if has_ended {
-            context.remove_part(self.job);
+            context.part_ended(self.job);
             self.state = match std::mem::replace(&mut self.state, State::Over) {
                 State::Made(part) => State::Ended(part),
                 state => state,

@@ -1,16 +1,18 @@
-//! Connections to the relays of other hosts: dialled for processes of this host, and taken from processes elsewhere.
+//! Connections to relays: dialled to those of other hosts for processes of this host, and taken from processes elsewhere. For
+//! data that stay on this host, its processes have connections to the relay here.
 //!
 //! They need no agreement of both daemons, as lanes do: a relay serves every process of the job, and a process that finds
 //! its connection closed asks again.
 
 use std::collections::HashMap;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use landeck_collectives::settings::Settings;
 use landeck_memory::Segment;
 use landeck_trust::{LaneEnd, lane_keys};
-use landeck_wire::handover::{Handover, LaneKeys};
+use landeck_wire::handover::{Cipher, Handover, LaneKeys};
 use landeck_wire::preamble::{CHALLENGE_BYTES, Preamble, Purpose};
 use landeck_wire::way::PathWish;
 use landeck_wire::{HostNumber, ProcessId, SegmentId};
@@ -18,7 +20,8 @@ use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::{CallRefusal, LaneTools, Lanes};
+use super::tunnels::stream_ends;
+use super::{CallRefusal, LaneTools, Lanes, LanesEvent};
 use crate::calls::dial::Dial;
 use crate::calls::listener::Caller;
 use crate::relay::RelayCaller;
@@ -65,7 +68,7 @@ pub(super) struct Wish {
 
 /// Whether the messages of a job go over tunnels.
 pub(super) fn goes_over_tunnels(segment: &Segment) -> bool {
-    let [first, _] = Settings::from_words(&segment.plan().settings).paths;
+    let [first, ..] = Settings::from_words(&segment.plan().settings).paths;
     PathWish::from_number(first as u8) == Some(PathWish::Daemons)
 }
 
@@ -114,6 +117,10 @@ impl Lanes {
         let Some(one) = self.residents.get(&resident) else { return Ok(()) };
         let part = tools.parts.get(one.job).ok_or(())?;
         let host = u16::try_from(host).map(HostNumber).map_err(drop)?;
+        if host == self.own {
+            let segment = part.segment.clone();
+            return self.hand_own_relay(tools, (resident, own), segment).map_err(drop);
+        }
         let is_there = |far: &u32| part.host_of(*far) == host;
         let far = (0..part.far.len() as u32).find(is_there).ok_or(())?;
         let there = part.far[far as usize];
@@ -125,6 +132,37 @@ impl Lanes {
             true => self.tunnel_wanted(tools, wish),
             false => self.dial_relay(tools, wish),
         }
+        Ok(())
+    }
+
+    /// Connects a process to the relay of this host.
+    fn hand_own_relay(
+        &mut self,
+        tools: &LaneTools,
+        (resident, process): (u64, ProcessId),
+        segment: Segment,
+    ) -> io::Result<()> {
+        let (its, socket) = stream_ends()?;
+        let keys = LaneKeys { cipher: Cipher::Plain, send: [0; 32], receive: [0; 32] };
+        self.relays.last = self.relays.last.wrapping_add(1);
+        let (host, number, silence) = (self.own, self.relays.last, self.silence);
+        let caller = RelayCaller {
+            socket,
+            keys: keys.clone(),
+            process,
+            far: None,
+            segment,
+            host,
+            number,
+            silence,
+        };
+        self.events.push(LanesEvent::RelayCalled(Box::new(caller)));
+        self.tell(
+            tools.reactor,
+            resident,
+            &Handover::Relayed { host: host.0.into(), keys },
+            Some(its),
+        );
         Ok(())
     }
 
@@ -336,7 +374,7 @@ impl Lanes {
         socket: OwnedFd,
     ) -> Result<RelayCaller, CallRefusal> {
         let part = tools.parts.get(preamble.job).ok_or(CallRefusal::Known)?;
-        let far = part.place(preamble.own).ok_or("its process is none of the job")?;
+        let far = Some(part.place(preamble.own).ok_or("its process is none of the job")?);
         let (host, process, number) = (preamble.from, preamble.own, preamble.lane);
         let cipher = self.cipher(tools.trunks, host);
         let keys = lane_keys(secret, challenge, preamble, cipher, LaneEnd::Acceptor);

@@ -327,8 +327,8 @@ impl Lanes {
     }
 }
 
-/// The two ends of a stream on this host: that of the tunnel, and that of a process or the relay.
-fn stream_ends() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
+/// The two ends of a stream on this host: that of the tunnel or the relay, and that of a process or the relay.
+pub(super) fn stream_ends() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let ends = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     for end in [&ends.0, &ends.1] {

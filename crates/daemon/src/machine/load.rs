@@ -38,7 +38,7 @@ impl LoadLooks {
 }
 
 /// The load of this host now. A file that is not there counts as an empty one.
-fn here() -> HostLoad {
+pub(crate) fn here() -> HostLoad {
     let text = |path: &str| read_to_string(path).unwrap_or_default();
     let pressures = ["/proc/pressure/cpu", "/proc/pressure/memory", "/proc/pressure/io"].map(text);
     let [processor, memory, disk] = &pressures;

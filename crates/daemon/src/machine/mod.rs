@@ -5,7 +5,7 @@ pub(crate) mod founder;
 mod helper;
 pub(crate) mod keeper;
 mod listening;
-mod load;
+pub(crate) mod load;
 mod logout;
 mod own_job;
 pub(crate) mod returning;

@@ -222,7 +222,7 @@ impl RelayedHosts {
             socket,
             keys,
             process,
-            far,
+            far: Some(far),
             segment,
             number,
             silence,

@@ -1,5 +1,5 @@
-//! The part of a relay that outlives connections: how far each process elsewhere has come, with messages and with requests
-//! about regions.
+//! The part of a relay that outlives connections: how far each process has come, with messages and with requests about
+//! regions and stored data.
 //!
 //! A connection may break at any byte. The process opens another one, which takes the place of the older one: that is
 //! closed unread. Messages go on behind the last piece that was taken. Requests go on behind the last one whose answer
@@ -21,14 +21,15 @@ use landeck_wire::{Header, HostNumber, Incarnation, ProcessId, SegmentId, Slot};
 
 use super::receivers::Receivers;
 use super::source::RelaySource;
+use super::stores::Stores;
 
 /// A connection with its process.
 #[derive(Clone, Debug)]
 pub(super) struct Connection {
     pub(super) token: u64,
     pub(super) process: ProcessId,
-    /// The place of the process in the segment's table of far processes.
-    pub(super) far: u32,
+    /// The place of the process in the segment's table of far processes; `None` for a process of this host.
+    pub(super) far: Option<u32>,
     pub(super) segment: Segment,
     pub(super) host: HostNumber,
     /// The number that the process's daemon has given it: later ones are higher.
@@ -51,6 +52,8 @@ pub(super) enum Ending {
 pub(super) struct Lasting {
     /// The processes of this host, for which messages are laid.
     pub(super) receivers: Receivers,
+    /// The data that stay on this host.
+    pub(super) stores: Stores,
     sources: HashMap<ProcessId, SourceProcess>,
     /// Connections in whose place there is another one.
     replaced: Vec<u64>,
@@ -80,8 +83,10 @@ impl Lasting {
         asked: u32,
     ) -> Result<Vec<(Header, Vec<u8>)>, RelayEnd> {
         let source = self.sources.entry(from.process).or_insert_with(|| {
-            let word = from.segment.far_relayed(from.far);
-            word.store(from.process.incarnation.0, Ordering::Release);
+            if let Some(far) = from.far {
+                let word = from.segment.far_relayed(far);
+                word.store(from.process.incarnation.0, Ordering::Release);
+            }
             let checks = RelaySource::new(from.segment.plan());
             SourceProcess::new(checks, Connection { token: 0, number: 0, ..from.clone() })
         });
@@ -112,6 +117,7 @@ impl Lasting {
     /// processes here that have still to say how many messages came.
     pub(super) fn resume(&mut self, segment: &Segment, untold: Vec<ProcessId>) {
         self.untold.extend(untold);
+        self.stores.resume(segment);
         for far in 0..segment.plan().far {
             let record = segment.far_record(far);
             let there = record.process;
@@ -125,7 +131,8 @@ impl Lasting {
             let process = ProcessId { segment: SegmentId(there.host), slot, incarnation };
             let host = HostNumber(record.host_number);
             let segment = segment.clone();
-            let connection = Connection { token: 0, process, far, segment, host, number: 0 };
+            let connection =
+                Connection { token: 0, process, far: Some(far), segment, host, number: 0 };
             let checks = RelaySource::resumed(connection.segment.plan());
             let source = SourceProcess::new(checks, connection);
             if there.incarnation != open || record.state.is_gone() {
@@ -166,7 +173,9 @@ impl Lasting {
         let source = self.sources.get_mut(&process).filter(its).ok_or(BrokenPeer::Form)?;
         let to = source.checks.take(frame, data).map_err(|_| BrokenPeer::Form)?;
         let Connection { far, segment, .. } = &source.connection;
-        self.receivers.lay(segment, to, (*far, process.incarnation.0), frame.class, data);
+        // Processes of this host have rings of their own.
+        let far = far.ok_or(BrokenPeer::Form)?;
+        self.receivers.lay(segment, to, (far, process.incarnation.0), frame.class, data);
         Ok(())
     }
 
@@ -196,16 +205,16 @@ impl Lasting {
         source.is_connected.then(|| (source.connection.token, header, position.to_vec()))
     }
 
-    /// The requests that come over a connection; `None` if its process sends none any more.
+    /// The requests that come over a connection, and what they may ask for; `None` if its process sends none any more.
     pub(super) fn requests(
         &mut self,
         (process, token): (ProcessId, u64),
-    ) -> Option<&mut AnsweredRequests> {
-        let source = self.sources.get_mut(&process);
+    ) -> Option<(&mut AnsweredRequests, &mut Stores)> {
+        let Self { sources, stores, .. } = self;
         let its = |it: &&mut SourceProcess| {
             it.is_connected && it.connection.token == token && !it.checks.has_left()
         };
-        source.filter(its).map(|it| &mut it.requests)
+        sources.get_mut(&process).filter(its).map(|it| (&mut it.requests, stores))
     }
 
     /// The connections that are to be closed because there are others in their place.
@@ -233,18 +242,21 @@ impl Lasting {
     /// A process has ended, here or elsewhere. A connection that it still has is read to its end first.
     pub(super) fn process_ended(&mut self, process: ProcessId) {
         self.receivers.process_ended(process);
+        self.stores.processes_ended(Some(process));
         self.untold.remove(&process);
         self.forget(|it| it.connection.process == process && !it.is_connected);
     }
 
     /// A host is lost.
     pub(super) fn host_lost(&mut self, host: HostNumber) {
+        self.stores.processes_ended(None);
         self.forget(|it| it.connection.host == host && !it.is_connected);
     }
 
     /// The part of a job with this segment is over.
     pub(super) fn part_over(&mut self, segment: SegmentId) {
         self.receivers.part_over(segment);
+        self.stores.part_over(segment);
         self.untold.retain(|process| process.segment != segment);
         self.forget(|it| it.connection.segment.plan().host == segment.0);
     }
@@ -269,7 +281,8 @@ impl SourceProcess {
     /// Says that no more messages come, behind the last of them, to processes that wait for that.
     fn close(&self) {
         let Connection { segment, far, process, .. } = &self.connection;
-        let (word, incarnation) = (segment.far_relayed(*far), process.incarnation.0);
+        let Some(far) = *far else { return };
+        let (word, incarnation) = (segment.far_relayed(far), process.incarnation.0);
         let closed = word.compare_exchange(incarnation, 0, Ordering::AcqRel, Ordering::Acquire);
         if closed.is_err() {
             return;

@@ -83,7 +83,7 @@ impl Receivers {
 
 /// Whether this process of a slot is alive, or the next one that the slot will have. Processes of other hosts may know that
 /// one before this host has started it.
-fn is_there(segment: &Segment, slot: u32, incarnation: u32) -> bool {
+pub(super) fn is_there(segment: &Segment, slot: u32, incarnation: u32) -> bool {
     if slot >= segment.plan().slots() {
         return false;
     }

@@ -352,7 +352,7 @@ fn a_process_that_gets_no_lane_for_the_others_limit_has_the_relay_at_once() {
 fn a_process_that_has_not_said_hello_has_no_more_lanes_than_its_job_allows() {
     let _watchdog = Watchdog::start(Duration::from_secs(170));
     let [zero, one, two] = three();
-    let settings = Settings { paths: [1 << Settings::LANES_BIT, 0], ..Settings::default() };
+    let settings = Settings { paths: [1 << Settings::LANES_BIT, 0, 0], ..Settings::default() };
     let segments = parts_with(&settings, JOB, [&zero, &one, &two]);
     let first = Process::hello(&segments[1]);
     first.say(&Handover::Want { far: 0 });

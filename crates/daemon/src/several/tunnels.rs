@@ -11,7 +11,7 @@ use super::*;
 
 /// The parts of a job whose messages go so.
 fn parts<const N: usize>(job: JobId, daemons: [&Daemon; N]) -> [Segment; N] {
-    let settings = Settings { paths: [PathWish::Daemons as u64, 0], ..Settings::default() };
+    let settings = Settings { paths: [PathWish::Daemons as u64, 0, 0], ..Settings::default() };
     parts_with(&settings, job, daemons)
 }
 

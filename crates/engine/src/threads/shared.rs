@@ -786,7 +786,7 @@ impl Shared {
     ) -> Result<bool, WaitError> {
         let mut engine = self.engine.enter()?;
         engine.progress();
-        engine.try_send(to, context, tag, Bytes::from(data)).map_err(WaitError::Failure)
+        engine.try_send(to, context, tag, (Bytes::from(data), None)).map_err(WaitError::Failure)
     }
 
     /// The identity of this process.

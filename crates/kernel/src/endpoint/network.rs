@@ -309,13 +309,15 @@ impl<N: Channel> Endpoint<N> {
     /// Returns what all operations together expect from the network.
     fn interest(&self) -> Interest {
         let has_unsent = self.far.as_ref().is_some_and(|network| network.has_unsent());
-        if has_unsent || self.core.replies.iter().any(|reply| self.is_far(reply.to)) {
+        let stores = !self.core.stores.is_empty();
+        if has_unsent || stores || self.core.replies.iter().any(|reply| self.is_far(reply.to)) {
             return Interest::Surely;
         }
         let mut most = Interest::Nothing;
         for id in self.core.requests.pending() {
             let interest = match self.core.requests.get(id) {
                 Some(Work::Posted { wanted, .. }) => self.interest_in(wanted),
+                Some(Work::Fetching(_)) => Interest::Surely,
                 Some(work) if work.depends_on().is_some_and(|peer| self.is_far(peer)) => {
                     Interest::Surely
                 }

@@ -1,7 +1,7 @@
 //! Receives whose time has passed: a message that has begun to arrive returns to its position among the unexpected
 //! ones, and the next matching receive gets it from its beginning.
 //!
-//! A message that lies whole in a block or a cell is still there. For a message that comes through a window or in
+//! A message that lies whole in a block, a cell or a store is still there. For a message that comes through a window or in
 //! parts, the data that have arrived are kept, and further data are appended. The sender of a window waits for the next
 //! receive, as it did for the first; parts are on their way and are accepted.
 
@@ -10,6 +10,7 @@ use landeck_memory::{NoMemory, room};
 
 use crate::arrival::Core;
 use crate::endpoint::Endpoint;
+use crate::endpoint::stores::StoredReceive;
 use crate::failure::Failure;
 use crate::kept::{Begun, Kept};
 use crate::matching::{Label, Waiting};
@@ -69,9 +70,9 @@ impl<N: Channel> Endpoint<N> {
                 self.abandon(id);
                 true
             }
-            Some(Work::Draining(_) | Work::Collecting(_) | Work::Reading(_)) => {
-                self.core.put_back(id)
-            }
+            Some(
+                Work::Draining(_) | Work::Collecting(_) | Work::Reading(_) | Work::Fetching(_),
+            ) => self.core.put_back(id),
             Some(_) => false,
             None => true,
         }
@@ -86,6 +87,10 @@ impl Core {
             Work::Collecting(collecting) => self.put_back_collecting(id, collecting),
             Work::Reading(reading) => {
                 self.put_back_reading(id, reading);
+                true
+            }
+            Work::Fetching(receive) => {
+                self.put_back_fetching(id, *receive);
                 true
             }
             other => {
@@ -127,8 +132,19 @@ impl Core {
         self.keep_again(Waiting { label, message, number });
     }
 
+    /// The data are still on their host.
+    fn put_back_fetching(&mut self, id: RequestId, receive: StoredReceive) {
+        self.stores.forget(&receive);
+        self.active.retain(|&active| active != id);
+        self.requests.remove(id);
+        let StoredReceive { context, status, stored, number, .. } = receive;
+        let message = Kept::Stored { stored, length: status.bytes };
+        let label = Label { context, source: status.peer.0, tag: status.tag };
+        self.keep_again(Waiting { label, message, number });
+    }
+
     fn put_back_collecting(&mut self, id: RequestId, collecting: Collecting) -> bool {
-        let Collecting { context, target, status, position, named, number } = collecting;
+        let Collecting { context, target, status, position, send, named, number } = collecting;
         let target = match target.put_aside(position, status) {
             Ok(has_come) => Target::Own(has_come),
             Err(completion) => {
@@ -137,7 +153,7 @@ impl Core {
                 return false;
             }
         };
-        let aside = Collecting { context, target, status, position, named, number };
+        let aside = Collecting { context, target, status, position, send, named, number };
         if named != id {
             self.requests.remove(id);
         }

@@ -5,15 +5,16 @@ use landeck_channel::tokens::{Priority, TokenWay};
 use landeck_channel::{BrokenPeer, Channel, Peer, SendError};
 use landeck_memory::heap::{Block, BlockRange};
 use landeck_memory::{Bytes, SlotState};
+use landeck_wire::stored::StoreWish;
 use landeck_wire::way::{Extent, MessageWay, OneCopy, Receiver, choose};
-use landeck_wire::{Class, ContextId, Flags, Header, Kind, Reference};
+use landeck_wire::{Class, Flags, Header, Kind, Reference};
 
 use crate::area::Area;
 use crate::arrival::Core;
 use crate::budget::Interest;
 use crate::endpoint::Endpoint;
+use crate::endpoint::stores::is_of_programs;
 use crate::failure::Failure;
-use crate::mailboxes::FIRST_MAILBOX;
 use crate::request::{Completion, RequestId};
 use crate::status::Status;
 use crate::transfer::{Filling, encode_pair};
@@ -43,7 +44,8 @@ impl<N: Channel> Endpoint<N> {
     pub(crate) fn move_all(&mut self) -> bool {
         let replied = self.send_replies();
         let sent = self.send_backlog();
-        self.move_active() | replied | sent
+        let moved = self.move_active();
+        self.move_stored() | moved | replied | sent
     }
 
     #[inline]
@@ -198,6 +200,17 @@ impl<N: Channel> Endpoint<N> {
         if let Some(told) = self.start_once(id, to, header, &area) {
             return told;
         }
+        match self.store_wish(id, to, &header) {
+            StoreWish::Receiver | StoreWish::Auto => {}
+            wish if bytes > self.channel(to).data_bytes_max() as u64 => {
+                let next = self.start_offer(id, to, header, area);
+                if matches!(next, Work::Offered { .. }) {
+                    self.begin_storing((id, to), bytes, wish);
+                }
+                return next;
+            }
+            _ => {}
+        }
         match self.token_way(to, header.context, bytes) {
             Some((TokenWay::Chunks, priority)) => {
                 return self.start_chunks(id, to, (header, priority), area);
@@ -231,11 +244,8 @@ impl<N: Channel> Endpoint<N> {
     /// which are in the same call and set the pace.
     #[inline]
     fn goes_unasked(&self, to: Peer, context: u32, bytes: u64) -> bool {
-        const WITHIN_CALLS: u32 =
-            ContextId::COLLECTIVE | ContextId::CREATION | ContextId::AGREEMENT;
-        let is_programs = context >= FIRST_MAILBOX || context & WITHIN_CALLS == 0;
         self.is_far(to)
-            && is_programs
+            && is_of_programs(context)
             && bytes <= WHOLE_BYTES
             && self.far.as_ref().is_some_and(|network| bytes > network.data_bytes_max() as u64)
     }
@@ -415,6 +425,7 @@ impl<N: Channel> Endpoint<N> {
             Some(Work::Parting(_)) => return self.move_parts(id),
             Some(Work::Chunking(_)) => return self.move_chunks(id),
             Some(Work::Reading(_)) => return self.move_reading(id),
+            Some(Work::Fetching(_)) => return self.move_fetching(id),
             _ => return (false, false),
         };
         if is_complete {

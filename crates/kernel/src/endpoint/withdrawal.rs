@@ -75,13 +75,14 @@ impl Core {
             Kept::Short { .. }
             | Kept::Long(_)
             | Kept::InCell(_)
+            | Kept::Stored { .. }
             | Kept::Begun(_)
             | Kept::Coming { .. } => false,
         };
-        let found = self.matching.take_where(|label, kept| label.source == from.0 && is_it(kept));
+        let found = self.matching.take_out(|label, kept| label.source == from.0 && is_it(kept));
         // If the message has met its receive, its sender learns of that.
-        let Some((label, kept)) = found else { return };
-        self.uncount_kept(label.source, kept.cost_bytes());
+        let Some(found) = found else { return };
+        self.uncount_kept(found.label.source, found.message.cost_bytes());
         self.return_message(from, send, ASKED_BACK, 0);
     }
 

@@ -97,6 +97,11 @@ impl FarRecord {
         ]
     }
 
+    /// Whether there is a process that is not gone, or that is being started.
+    pub fn is_there(&self) -> bool {
+        self.state != SlotState::Free && !self.state.is_gone()
+    }
+
     /// How the process stands, in the words of a slot's record.
     pub fn as_slot(&self) -> SlotRecord {
         SlotRecord {

@@ -1,4 +1,4 @@
-//! The tables of a job on several hosts: its processes there, links, and relays.
+//! The tables of a job on several hosts: its processes there, links, relays, and the store.
 
 #[cfg(not(loom))]
 pub mod far;
@@ -6,3 +6,5 @@ pub mod far;
 pub(crate) mod links;
 #[cfg(not(loom))]
 pub mod relay_words;
+#[cfg(not(loom))]
+pub mod stored;

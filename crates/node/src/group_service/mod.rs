@@ -311,7 +311,8 @@ impl Group {
 fn member_of(segment: &Segment, ViewedMember { record, waiting }: &ViewedMember) -> GroupMember {
     let incarnation = Incarnation(record.incarnation);
     let process = ProcessId { incarnation, ..process_of(segment, Peer(record.slot)) };
-    let mailbox = MailboxAddress { process, context: record.context, place: record.place };
+    let mailbox =
+        MailboxAddress { process, context: record.context, store: None, place: record.place };
     GroupMember { id: record.id, mailbox, waiting: *waiting }
 }
 

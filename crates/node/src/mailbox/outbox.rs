@@ -14,6 +14,7 @@ use crate::message::typed::Typed;
 use crate::message::{Message, tag_of_values};
 use crate::modes::{Attempt, urgent_bytes};
 use crate::peers::{far_failure, far_owner};
+use crate::store::{self, Store};
 use landeck_engine::{Engine, OperationId, Shared, WaitError, deadline_ns};
 
 /// A handle through which any process posts to a mailbox. A clone is another handle to the same
@@ -27,6 +28,8 @@ pub struct Outbox {
     mark: Option<Arc<MarkView>>,
     /// Whether the process of a far mailbox has said that the mailbox is gone.
     was_told_gone: Arc<AtomicBool>,
+    /// Where the data of long messages wait; `None` for the wish of the job.
+    store: Option<Store>,
 }
 
 /// The state of a posted message at which the call that posted it returns.
@@ -52,7 +55,9 @@ impl Outbox {
         if process.segment.0 != shared.segment.plan().host {
             let to = far_owner(&shared.segment, process)?;
             let (shared, was_told_gone) = (shared.clone(), Arc::default());
-            let outbox = Self { shared, address, to, mark: None, was_told_gone };
+            let store =
+                address.store.filter(|store| store::checked(&shared.segment, *store).is_ok());
+            let outbox = Self { shared, address, to, mark: None, was_told_gone, store };
             let is_told = outbox.is_told_gone(&*outbox.shared.engine.enter()?);
             return match is_told || outbox.shared.segment.peer_record(to.0).state.is_gone() {
                 true => Err(outbox.gone()),
@@ -63,7 +68,8 @@ impl Outbox {
         let mark = MarkView::of(&shared.segment, slot, address.place(), number);
         let mark = Some(Arc::new(mark.ok_or(MailboxError::NoAddress)?));
         let (shared, was_told_gone) = (shared.clone(), Arc::default());
-        let outbox = Self { shared, address, to: Peer(slot), mark, was_told_gone };
+        let (to, store) = (Peer(slot), None);
+        let outbox = Self { shared, address, to, mark, was_told_gone, store };
         match outbox.is_there() {
             true => Ok(outbox),
             false => Err(outbox.gone()),
@@ -73,6 +79,17 @@ impl Outbox {
     /// Returns the address of the mailbox.
     pub fn address(&self) -> MailboxAddress {
         self.address
+    }
+
+    /// Returns a handle to the same mailbox through which the data of long messages wait in another place. A single post is
+    /// `outbox.storing(store)?.post(&message)`. Without it, the mailbox says so ([`Mailbox::set_store`](super::Mailbox::set_store)),
+    /// or the job.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoStore`].
+    pub fn storing(&self, store: Store) -> Result<Self> {
+        let store = Some(store::checked(&self.shared.segment, store)?);
+        Ok(Self { store, ..self.clone() })
     }
 
     /// Posts a message. Returns when the message may be changed again. A message of more than 256
@@ -223,7 +240,8 @@ impl Outbox {
         if self.is_told_gone(engine) {
             return Some(Err(None));
         }
-        self.tried(engine.try_send(self.peer(), self.address.context(), tag, bytes))
+        let context = self.address.context();
+        self.tried(engine.try_send(self.peer(), context, tag, (bytes, self.store)))
     }
 
     fn tried(&self, sent: std::result::Result<bool, Failure>) -> Option<Posted> {
@@ -266,7 +284,10 @@ impl Outbox {
                 }
             }
             let started = match until {
-                Until::Sent => engine.endpoint.send(to, context, tag, area),
+                Until::Sent => match self.store {
+                    Some(store) => engine.endpoint.send_stored(to, context, tag, (area, store)),
+                    None => engine.endpoint.send(to, context, tag, area),
+                },
                 Until::Retrieved => engine.endpoint.send_synchronous(to, context, tag, area),
             };
             drop(engine);
@@ -289,7 +310,8 @@ impl Outbox {
                 drop(engine);
                 return Err(self.gone());
             }
-            let sent = engine.try_send(self.peer(), self.address.context(), tag, bytes);
+            let context = self.address.context();
+            let sent = engine.try_send(self.peer(), context, tag, (bytes, self.store));
             drop(engine);
             match sent {
                 Ok(true) => Ok(()),

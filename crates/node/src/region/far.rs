@@ -143,7 +143,8 @@ impl FarRegion {
             RelayError::Refused(RelayOutcome::Unmapped, errno) => {
                 AccessError::Unmapped(Errno::from_raw_os_error(errno as i32)).into()
             }
-            RelayError::Refused(RelayOutcome::Senseless, _) => {
+            // None stores anything here.
+            RelayError::Refused(RelayOutcome::Senseless | RelayOutcome::NoRoom, _) => {
                 relay::unreachable(shared, self.owner, "it does not understand this process")
             }
             RelayError::Refused(RelayOutcome::Unknown, _) => {

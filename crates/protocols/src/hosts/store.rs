@@ -7,7 +7,7 @@
 //! Pure: the data lie elsewhere, at the places that this machine gives out. Each message has an *index*, under which its
 //! record is kept where the next run of the daemon finds it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use landeck_wire::ProcessId;
 
@@ -70,8 +70,12 @@ pub enum StoreRefusal {
 pub struct Store {
     quota: u64,
     used: u64,
-    /// The messages by their indices.
-    messages: Vec<Option<StoredMessage>>,
+    /// The messages by their indices, and the indices that are free again.
+    messages: BTreeMap<usize, StoredMessage>,
+    free: BTreeSet<usize>,
+    /// The first index that was never given.
+    fresh: usize,
+    messages_max: usize,
     /// What is taken: the length at each place.
     taken: BTreeMap<u64, u64>,
     /// The count in the number of the next message.
@@ -82,9 +86,16 @@ impl Store {
     /// An empty store for so many bytes and messages.
     #[must_use]
     pub fn new(quota: u64, messages: usize) -> Self {
-        let messages = vec![None; messages.min(STORED_MESSAGES_MAX)];
-        let quota = quota / GRAIN * GRAIN;
-        Self { quota, used: 0, messages, taken: BTreeMap::new(), next: 1 }
+        Self {
+            quota: quota / GRAIN * GRAIN,
+            used: 0,
+            messages: BTreeMap::new(),
+            free: BTreeSet::new(),
+            fresh: 0,
+            messages_max: messages.min(STORED_MESSAGES_MAX),
+            taken: BTreeMap::new(),
+            next: 1,
+        }
     }
 
     /// The store that an earlier run of the daemon has left with these records. Messages that were not sealed are
@@ -98,12 +109,15 @@ impl Store {
     ) -> Self {
         let mut store = Self { next: next.max(1), ..Self::new(quota, messages) };
         for message in records {
-            let is_free = store.messages.get(message.index()).is_some_and(Option::is_none);
+            let index = message.index();
+            let is_free = index < store.messages_max && !store.messages.contains_key(&index);
             let is_known = message.number >> INDEX_BITS < store.next && message.number != 0;
             if is_free && is_known && message.is_sealed && store.has_room_at(&message) {
                 store.put_in(message);
             }
         }
+        store.fresh = store.messages.last_key_value().map_or(0, |(index, _)| index + 1);
+        store.free = (0..store.fresh).filter(|it| !store.messages.contains_key(it)).collect();
         store
     }
 
@@ -126,8 +140,8 @@ impl Store {
     }
 
     /// The messages.
-    pub fn messages(&self) -> impl Iterator<Item = &StoredMessage> {
-        self.messages.iter().flatten()
+    pub fn messages(&self) -> impl ExactSizeIterator<Item = &StoredMessage> {
+        self.messages.values()
     }
 
     /// Makes room for a message.
@@ -140,12 +154,15 @@ impl Store {
         receiver: ProcessId,
         bytes: u64,
     ) -> Result<StoredMessage, StoreRefusal> {
-        let index = self.messages.iter().position(Option::is_none).ok_or(StoreRefusal::NoRoom)?;
         let room = room_of(bytes);
-        if room > self.quota - self.used {
+        if room > self.quota - self.used || self.messages.len() == self.messages_max {
             return Err(StoreRefusal::NoRoom);
         }
         let place = self.free_place(room).ok_or(StoreRefusal::NoRoom)?;
+        let index = self.free.pop_first().unwrap_or_else(|| {
+            self.fresh += 1;
+            self.fresh - 1
+        });
         let number = self.next << INDEX_BITS | index as u64;
         self.next += 1;
         let message = StoredMessage { number, sender, receiver, place, bytes, is_sealed: false };
@@ -174,7 +191,7 @@ impl Store {
     pub fn seal(&mut self, sender: ProcessId, number: u64) -> Result<StoredMessage, StoreRefusal> {
         let mut message = self.message(number, |it| it.sender == sender)?;
         message.is_sealed = true;
-        self.messages[message.index()] = Some(message);
+        self.messages.insert(message.index(), message);
         Ok(message)
     }
 
@@ -213,20 +230,21 @@ impl Store {
         number: u64,
         may: impl Fn(&StoredMessage) -> bool,
     ) -> Result<StoredMessage, StoreRefusal> {
-        let message = self.messages.get(index_of(number)).copied().flatten();
+        let message = self.messages.get(&index_of(number)).copied();
         message.filter(|it| it.number == number && may(it)).ok_or(StoreRefusal::Gone)
     }
 
     fn put_in(&mut self, message: StoredMessage) {
         self.used += message.room();
         self.taken.insert(message.place, message.room());
-        self.messages[message.index()] = Some(message);
+        self.messages.insert(message.index(), message);
     }
 
     fn take_out(&mut self, message: StoredMessage) -> StoredMessage {
         self.used -= message.room();
         self.taken.remove(&message.place);
-        self.messages[message.index()] = None;
+        self.messages.remove(&message.index());
+        self.free.insert(message.index());
         message
     }
 

@@ -62,7 +62,7 @@ use landeck_channel::{Channel, Peer, SendError, Sink, Traffic, URGENT_BYTES_MAX}
 use landeck_memory::{Bytes, LaneRecord, Segment};
 use landeck_wire::handover::{Handover, LaneKeys};
 use landeck_wire::way::{Extent, LaneState, MessageWay, PathWish, Receiver, choose};
-use landeck_wire::{Class, Header};
+use landeck_wire::{Class, Header, HostNumber};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
@@ -835,6 +835,11 @@ impl Channel for Lanes {
     fn relay_requests(&mut self, owner: Peer) -> Option<&mut RelayRequests> {
         let far = self.number_of(owner).filter(|_| !self.has_left)?;
         self.relayed.as_mut().map(|relayed| relayed.requests_to(far, &mut self.daemon))
+    }
+
+    fn store_requests(&mut self, host: HostNumber) -> Option<&mut RelayRequests> {
+        let relayed = self.relayed.as_mut().filter(|_| !self.has_left)?;
+        relayed.requests_at(host.0, &mut self.daemon)
     }
 
     fn sleep_for_answers(&mut self, owner: Peer, longest: Duration) -> bool {

@@ -1,5 +1,6 @@
 //! The relayed path of a process: messages over the relays of other hosts, and those that the relay of its own host
-//! brings. Requests about regions of another host take the same connection to its relay ([`RelayRequests`]).
+//! brings. Requests about regions of another host take the same connection to its relay ([`RelayRequests`]), and so do those
+//! about data that stay there. About data on its own host a process asks the relay of that.
 //!
 //! A process has one such connection to each host, whatever number of processes it sends to there. It belongs to the
 //! pieces of all of them. Each pair and direction has positions in whole pieces ([`landeck_wire::relayed`]): a sender
@@ -20,7 +21,7 @@ use std::time::Duration;
 use landeck_channel::relay_requests::RelayRequests;
 use landeck_channel::silence::Barren;
 use landeck_channel::{BrokenPeer, Peer, SendError, Sink, Verdict};
-use landeck_memory::{Bytes, LaneRecord, Segment};
+use landeck_memory::{Bytes, FarRecord, LaneRecord, Segment};
 use landeck_wire::handover::{Handover, LaneKeys, LaneSilence, RELAY_LANE};
 use landeck_wire::relayed::{message_of, relayed_piece_bytes, relayed_window};
 use landeck_wire::{Class, HEADER_BYTES, Header, Kind, POSITION_BYTES};
@@ -38,6 +39,8 @@ const UNSENT_MAX: usize = 256 << 10;
 const UNSENT_MAX_URGENT: usize = 512 << 10;
 /// The most pieces taken from the ring in one poll.
 const PIECES_PER_POLL: u32 = 256;
+/// How long a first connection to a relay may be asked for in vain.
+const REFUSED_TIME: Duration = Duration::from_secs(15);
 /// How often one connection is read in one poll.
 const READS_PER_POLL: u32 = 16;
 
@@ -87,12 +90,17 @@ struct Link {
     barren: Barren,
     /// The far processes that wait for the connection, or have used it.
     users: Vec<u32>,
-    /// The requests about regions. They outlive their connections.
+    /// The requests about regions and stored data. They outlive their connections.
     requests: RelayRequests,
+    /// Requests about stored data want the connection.
+    stores: bool,
     /// The far process whose region was asked about last.
     owner: Option<u32>,
     /// The daemon has said that there is no first connection. It is asked for it again.
     is_refused: bool,
+    /// Since when it is asked in vain, by the looks at silences, and whether that is long.
+    refused_since: Option<Duration>,
+    is_unreached: bool,
     /// The report that no connection has followed.
     unexplained: Option<MissingRelay>,
 }
@@ -217,6 +225,27 @@ impl Relayed {
         &mut link.requests
     }
 
+    /// The requests about data that stay on a host; `None` if its relay cannot be reached.
+    pub(super) fn requests_at(
+        &mut self,
+        host: u16,
+        daemon: &mut DaemonSocket,
+    ) -> Option<&mut RelayRequests> {
+        let link = self.links.entry(host).or_default();
+        if link.is_over || link.is_unreached {
+            return None;
+        }
+        if !std::mem::replace(&mut link.stores, true) {
+            // A process of that host names its connection in reports.
+            let records = (0..self.segment.plan().far).map(|far| self.segment.far_record(far));
+            let is_there = |record: &FarRecord| record.is_there() && record.host_number == host;
+            let far = records.enumerate().find(|(_, record)| is_there(record));
+            link.owner = link.owner.or(far.map(|(far, _)| far as u32));
+            link.want(host, daemon);
+        }
+        Some(&mut link.requests)
+    }
+
     /// Sends what waits for the relay of a far process's host, and sleeps until its connection is ready. False if there is
     /// none.
     pub(super) fn sleep_for_answers(
@@ -273,7 +302,7 @@ impl Relayed {
             Ok(stream) => {
                 self.connections += 1;
                 (link.stream, link.number) = (Some(stream), self.connections);
-                link.unexplained = None;
+                (link.unexplained, link.refused_since) = (None, None);
                 for out in self.outgoing.values_mut().filter(|out| out.host == host) {
                     // It is the newest.
                     let _ = out.pair.open(link.number);
@@ -290,7 +319,7 @@ impl Relayed {
         let Ok(host) = u16::try_from(host) else { return };
         let link = self.links.get_mut(&host);
         let Some(link) = link.filter(|link| link.stream.is_none() && !link.is_over) else { return };
-        link.is_refused = link.requests.is_new() && link.owner.is_some();
+        link.is_refused = link.requests.is_new() && link.asks();
         link.unexplained = Some(MissingRelay::Broken(libc::EHOSTUNREACH));
         self.report(host, daemon);
     }
@@ -305,6 +334,8 @@ impl Relayed {
         for host in self.links.keys().copied().collect::<Vec<_>>() {
             let Some(link) = self.links.get_mut(&host) else { continue };
             if std::mem::take(&mut link.is_refused) {
+                let since = *link.refused_since.get_or_insert(now);
+                link.is_unreached = now.saturating_sub(since) > REFUSED_TIME;
                 link.want(host, daemon);
             }
             let Some(stream) = &mut link.stream else { continue };
@@ -340,7 +371,7 @@ impl Relayed {
     pub(super) fn introduce(&mut self, daemon: &mut DaemonSocket) {
         self.links.keys().for_each(|host| self.report(*host, daemon));
         for (host, link) in &mut self.links {
-            if !link.users.is_empty() || link.owner.is_some() {
+            if !link.users.is_empty() || link.asks() {
                 link.want(*host, daemon);
             }
         }
@@ -742,6 +773,11 @@ impl Link {
         if self.stream.is_none() && !self.is_over {
             daemon.say(Handover::Relay { host: host.into() });
         }
+    }
+
+    /// Whether requests want the connection.
+    fn asks(&self) -> bool {
+        self.owner.is_some() || self.stores
     }
 
     fn awaits_answers(&self) -> bool {

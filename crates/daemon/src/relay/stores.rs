@@ -1,0 +1,193 @@
+//! The stores of this host: for each job the data of messages that stay here until their receivers fetch them.
+//!
+//! [`Store`] decides. Its records and the data lie in the segment of the job, so the next run of the daemon goes on with
+//! them. Nothing that comes is trusted: a process writes to what it has stored, and reads what is for it.
+
+use std::collections::{HashMap, HashSet};
+
+use landeck_memory::{Bytes, FarProcess, Segment, StoredRecord};
+use landeck_protocols::hosts::{Store, StoreRefusal, StoredMessage};
+use landeck_wire::relay::RelayOutcome;
+use landeck_wire::stored::StoredRequest;
+use landeck_wire::{Incarnation, ProcessId, SegmentId, Slot};
+
+use super::receivers::is_there;
+use crate::machine::load;
+
+/// The stores, by the segments of their jobs.
+#[derive(Debug, Default)]
+pub(super) struct Stores {
+    all: HashMap<SegmentId, HostStore>,
+}
+
+/// The store of one job.
+#[derive(Debug)]
+struct HostStore {
+    segment: Segment,
+    store: Store,
+}
+
+impl Stores {
+    /// Does what a process asks; the data of the answer are appended to `answer`.
+    pub(super) fn perform(
+        &mut self,
+        (segment, process): (&Segment, ProcessId),
+        (request, bytes): (StoredRequest, &[u8]),
+        answer: &mut Vec<u8>,
+    ) -> RelayOutcome {
+        let its = self.all.entry(SegmentId(segment.plan().host));
+        let its = its.or_insert_with(|| HostStore::of(segment));
+        match its.perform(process, request, bytes, answer) {
+            Ok(()) => RelayOutcome::Done,
+            Err(outcome) => outcome,
+        }
+    }
+
+    /// Goes on with the store that the relay of an earlier run has left in a segment, if there is one.
+    pub(super) fn resume(&mut self, segment: &Segment) {
+        if segment.stored_next() != 0 {
+            self.all.insert(SegmentId(segment.plan().host), HostStore::of(segment));
+        }
+    }
+
+    /// A process has ended, or a host is lost, as the segments say.
+    pub(super) fn processes_ended(&mut self, ended: Option<ProcessId>) {
+        self.all.values_mut().for_each(|its| its.sweep(ended));
+    }
+
+    /// The part of a job with this segment is over.
+    pub(super) fn part_over(&mut self, segment: SegmentId) {
+        self.all.remove(&segment);
+    }
+}
+
+impl HostStore {
+    /// The store of a segment, with the messages that are there.
+    fn of(segment: &Segment) -> Self {
+        let plan = segment.plan();
+        let records = (0..plan.stored_records()).filter_map(|index| segment.stored_record(index));
+        let messages = plan.stored_records() as usize;
+        let (quota, next) = (plan.store_bytes(), segment.stored_next());
+        let store = Store::resumed(quota, messages, next, records.map(message_of));
+        let its = Self { segment: segment.clone(), store };
+        its.count();
+        let kept: HashSet<usize> = its.store.messages().map(StoredMessage::index).collect();
+        let dropped = (0..plan.stored_records()).filter(|index| !kept.contains(&(*index as usize)));
+        dropped.for_each(|index| segment.set_stored_record(index, None));
+        its
+    }
+
+    fn perform(
+        &mut self,
+        process: ProcessId,
+        request: StoredRequest,
+        bytes: &[u8],
+        answer: &mut Vec<u8>,
+    ) -> Result<(), RelayOutcome> {
+        match request {
+            StoredRequest::Store { receiver, bytes } => {
+                if is_gone(&self.segment, receiver) {
+                    return Err(RelayOutcome::OwnerGone);
+                }
+                let message = self.store.store(process, receiver, bytes).map_err(outcome_of)?;
+                // In this order: no run of the daemon gives the number again.
+                self.segment.set_stored_next(self.store.next());
+                self.record(message);
+                append(answer, [message.number, message.place]);
+            }
+            StoredRequest::Put { number, offset } => {
+                let range = (offset, bytes.len() as u64);
+                let message = self.store.put(process, number, range).map_err(outcome_of)?;
+                self.segment.write_stored(message.place + offset, Bytes::from(bytes));
+            }
+            StoredRequest::Seal { number } => {
+                let message = self.store.seal(process, number).map_err(outcome_of)?;
+                self.record(message);
+            }
+            StoredRequest::Get { number, offset, bytes } => {
+                let message =
+                    self.store.get(process, number, (offset, bytes)).map_err(outcome_of)?;
+                let data = self.segment.stored_data(message.place + offset, bytes);
+                data.ok_or(RelayOutcome::Gone)?.append_to(answer);
+            }
+            StoredRequest::Free { number } => {
+                let freed = self.store.free(process, number);
+                self.forget(freed);
+            }
+            StoredRequest::Look => {
+                let load = load::here();
+                let processors = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+                let busy = u64::from(load.running_hundredths) / processors;
+                let room = self.store.quota() - self.store.used();
+                append(answer, [room, busy, load.available_kib]);
+            }
+        }
+        Ok(())
+    }
+
+    fn sweep(&mut self, ended: Option<ProcessId>) {
+        let segment = self.segment.clone();
+        let freed = self.store.end(|process| Some(process) == ended || is_gone(&segment, process));
+        self.forget(freed);
+    }
+
+    fn record(&self, message: StoredMessage) {
+        let StoredMessage { number, sender, receiver, place, bytes, is_sealed } = message;
+        let [sender, receiver] = [sender, receiver].map(|it| FarProcess {
+            host: it.segment.0,
+            slot: it.slot.0,
+            incarnation: it.incarnation.0,
+        });
+        let record = StoredRecord { number, place, bytes, is_sealed, sender, receiver };
+        self.segment.set_stored_record(message.index() as u32, Some(record));
+        self.count();
+    }
+
+    fn count(&self) {
+        self.segment.set_stored(self.store.messages().len() as u64, self.store.used());
+    }
+
+    fn forget(&self, freed: impl IntoIterator<Item = StoredMessage>) {
+        for message in freed {
+            self.segment.set_stored_record(message.index() as u32, None);
+        }
+        self.count();
+    }
+}
+
+/// Whether a process is none of the job's living ones, as far as this host knows.
+fn is_gone(segment: &Segment, process: ProcessId) -> bool {
+    let plan = segment.plan();
+    if process.segment.0 == plan.host {
+        return !is_there(segment, process.slot.0, process.incarnation.0);
+    }
+    let it = FarProcess {
+        host: process.segment.0,
+        slot: process.slot.0,
+        incarnation: process.incarnation.0,
+    };
+    let record = (0..plan.far).map(|far| segment.far_record(far)).find(|one| one.process == it);
+    record.is_none_or(|record| record.state.is_gone())
+}
+
+fn message_of(record: StoredRecord) -> StoredMessage {
+    let StoredRecord { number, place, bytes, is_sealed, sender, receiver } = record;
+    let [sender, receiver] = [sender, receiver].map(|it| ProcessId {
+        segment: SegmentId(it.host),
+        slot: Slot(it.slot),
+        incarnation: Incarnation(it.incarnation),
+    });
+    StoredMessage { number, sender, receiver, place, bytes, is_sealed }
+}
+
+const fn outcome_of(refusal: StoreRefusal) -> RelayOutcome {
+    match refusal {
+        StoreRefusal::NoRoom => RelayOutcome::NoRoom,
+        StoreRefusal::Gone => RelayOutcome::Gone,
+        StoreRefusal::Outside { .. } => RelayOutcome::Outside,
+    }
+}
+
+fn append<const WORDS: usize>(answer: &mut Vec<u8>, words: [u64; WORDS]) {
+    words.iter().for_each(|word| answer.extend_from_slice(&word.to_le_bytes()));
+}
