@@ -128,6 +128,12 @@ impl RelayRequests {
         !self.pair.may_change_path()
     }
 
+    /// How many requests were accepted.
+    #[must_use]
+    pub fn asked(&self) -> u64 {
+        self.pair.pushed()
+    }
+
     /// How many requests are answered.
     #[must_use]
     pub fn answered(&self) -> u64 {

@@ -243,10 +243,10 @@ impl Fetching {
         Self { number, bytes, asked: 0, come: 0, waiting: VecDeque::new() }
     }
 
-    /// The bytes that have come.
+    /// The bytes that were asked for.
     #[must_use]
-    pub const fn come(&self) -> u64 {
-        self.come
+    pub const fn asked(&self) -> u64 {
+        self.asked
     }
 
     /// The requests whose answers are not needed if this one ends now.

@@ -60,6 +60,8 @@ struct StoredSend {
     receiver: ProcessId,
     bytes: u64,
     step: SendStep,
+    /// The requests to its relay so far, of all sends.
+    asked: u64,
 }
 
 enum SendStep {
@@ -237,7 +239,7 @@ impl<N: Channel> Endpoint<N> {
             }
             host => SendStep::Storing(host, Storing::new(receiver, bytes)),
         };
-        self.core.stores.sends.push(StoredSend { id, receiver, bytes, step });
+        self.core.stores.sends.push(StoredSend { id, receiver, bytes, step, asked: 0 });
     }
 
     /// The hosts of the job that have living processes, without two of them.
@@ -279,10 +281,14 @@ impl<N: Channel> Endpoint<N> {
             let (to, bytes) = (*to, area.packed_bytes());
             self.begin_storing((*id, to), bytes, StoreWish::Auto);
         }
-        !late.is_empty() && self.advance()
+        if !late.is_empty() {
+            self.advance();
+        }
+        !late.is_empty()
     }
 
-    /// Makes the steps that can be made of all sends that are being stored, and frees what is fetched.
+    /// Makes the steps that can be made of all sends that are being stored, and frees what is fetched. Returns whether anything
+    /// moved, or was asked: that leaves with the next look.
     pub(super) fn move_stored(&mut self) -> bool {
         if self.core.stores.is_empty() {
             return false;
@@ -295,16 +301,22 @@ impl<N: Channel> Endpoint<N> {
         }
         let mut any = false;
         for mut one in std::mem::take(&mut self.core.stores.sends) {
+            let before = one.asked;
             match self.move_stored_send(&mut one) {
-                None => self.core.stores.sends.push(one),
+                None => {
+                    any |= one.asked != before;
+                    self.core.stores.sends.push(one);
+                }
                 Some(()) => any = true,
             }
         }
         for stored in std::mem::take(&mut self.core.stores.frees) {
             let requests = self.store_requests(stored.host);
             // A store that is lost has nothing to free.
-            if requests.is_some_and(|requests| !free(stored.number, requests)) {
-                self.core.stores.frees.push(stored);
+            let Some(requests) = requests else { continue };
+            match free(stored.number, requests) {
+                true => any = true,
+                false => self.core.stores.frees.push(stored),
             }
         }
         any
@@ -351,7 +363,9 @@ impl<N: Channel> Endpoint<N> {
                         _ => &Area::EMPTY,
                     };
                     let segment = &self.core.segment;
-                    match storing.advance(requests, &mut AreaData { area, segment, is_here }) {
+                    let state = storing.advance(requests, &mut AreaData { area, segment, is_here });
+                    one.asked = requests.asked();
+                    match state {
                         StoringState::Waits => return None,
                         StoringState::Refused(_) => return Some(()),
                         StoringState::Stored { number, place } => {
@@ -420,7 +434,7 @@ impl<N: Channel> Endpoint<N> {
                 return (false, false);
             }
         };
-        let (before, host) = (receive.fetching.come(), receive.stored.host);
+        let (before, host) = (receive.fetching.asked(), receive.stored.host);
         let state = match self.core.segment.own_host_number() == Some(host.0) {
             true => Some(self.core.read_stored(&mut receive)),
             false => self.store_requests(host).map(|requests| {
@@ -430,7 +444,8 @@ impl<N: Channel> Endpoint<N> {
         };
         let next = match state {
             Some(FetchingState::Waits) => {
-                let moved = receive.fetching.come() != before;
+                // What is asked leaves with the next look.
+                let moved = receive.fetching.asked() != before;
                 self.core.requests.put(id, Work::Fetching(receive));
                 return (moved, true);
             }
