@@ -61,6 +61,7 @@ pub(crate) enum OperationForm {
     Collective,
     Semaphore,
     Group,
+    Fetch,
 }
 
 #[derive(Serialize, Deserialize)]

@@ -44,6 +44,19 @@ pub struct HostPicture {
     pub boards: Vec<BoardPicture>,
     /// The hosts that are reached over gateways, with the names of these, the nearest first. The daemon of the host fills them in.
     pub ways: Vec<(u16, Vec<String>)>,
+    /// The data of messages that stay on the host until their receivers fetch them.
+    pub stored: Stored,
+}
+
+/// Data of messages that stay on a host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stored {
+    /// The messages.
+    pub messages: u64,
+    /// The bytes that they take.
+    pub bytes: u64,
+    /// The bytes that they may take.
+    pub quota: u64,
 }
 
 /// A process of a job at a moment.
@@ -310,7 +323,13 @@ impl<'a> Look<'a> {
             host_names,
             boards: Vec::new(),
             ways: Vec::new(),
+            stored: self.stored(),
         }
+    }
+
+    fn stored(&self) -> Stored {
+        let (messages, bytes) = self.segment.stored();
+        Stored { messages, bytes, quota: self.segment.plan().store_bytes() }
     }
 
     fn member(&self, slot: u32, rank: Option<u32>) -> Option<Member> {

@@ -42,7 +42,7 @@ pub mod report;
 mod samples;
 pub mod verdict;
 
-pub use host_picture::HostPicture;
+pub use host_picture::{HostPicture, Stored};
 pub use names::{Names, Role};
 pub use onlooker::{JobFacts, Onlooker};
 pub use picture::{Member, Picture};

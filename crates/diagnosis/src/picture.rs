@@ -10,7 +10,7 @@ use landeck_memory::{JobState, SlotState};
 use landeck_wire::{ContextId, ProcessId, SegmentId, Slot};
 use serde::{Deserialize, Serialize};
 
-use crate::host_picture::{BoardPicture, FarMember, HostPicture, ObservedWait};
+use crate::host_picture::{BoardPicture, FarMember, HostPicture, ObservedWait, Stored};
 pub use crate::host_picture::{Doing, Member};
 use crate::names::{Names, Role};
 
@@ -44,6 +44,8 @@ pub struct HostInPicture {
     pub name: String,
     /// The reason why its picture is missing, if it is.
     pub missing: Option<MissingPicture>,
+    /// The data of messages that stay there.
+    pub stored: Stored,
 }
 
 /// The reason why the picture of a host is missing.
@@ -123,17 +125,19 @@ impl Picture {
         let mut hosts: BTreeMap<u16, HostInPicture> = BTreeMap::new();
         for picture in &pictures {
             names.add_host(picture.host, &picture.name, picture.processes);
-            let HostPicture { host, number, name, .. } = picture;
+            let HostPicture { host, number, name, stored, .. } = picture;
             let sight = HostInPicture {
                 host: Some(*host),
                 number: *number,
                 name: name.clone(),
                 missing: None,
+                stored: *stored,
             };
             hosts.insert(*number, sight);
         }
         for MissingHost { number, name, why } in missing {
-            let sight = HostInPicture { host: None, number, name, missing: Some(why) };
+            let stored = Stored::default();
+            let sight = HostInPicture { host: None, number, name, missing: Some(why), stored };
             hosts.entry(number).or_insert(sight);
         }
         let mut members: Vec<Member> = Vec::new();
@@ -193,11 +197,14 @@ impl Picture {
     /// The names of the gateways between the hosts of two processes, those nearest to the first one first; none if the hosts
     /// reach each other, or it is not known.
     pub fn gateways_between(&self, from: ProcessId, to: ProcessId) -> Vec<&str> {
-        let number = |process: ProcessId| {
-            let its = self.hosts.iter().find(|host| host.host == Some(process.segment));
-            its.map(|host| host.number)
-        };
-        let (Some(from), Some(to)) = (number(from), number(to)) else { return Vec::new() };
+        let to = self.host_of(to).map(|host| host.number);
+        to.map_or_else(Vec::new, |to| self.gateways_to_host(from, to))
+    }
+
+    /// The names of the gateways between the host of a process and that of a number, as
+    /// [`JobPicture::gateways_between`] gives them.
+    pub fn gateways_to_host(&self, from: ProcessId, to: u16) -> Vec<&str> {
+        let Some(from) = self.host_of(from).map(|host| host.number) else { return Vec::new() };
         // A host that is looked at from itself says nothing of its ways, but the other one does.
         let there = self.ways.get(&(from, to)).map(|all| all.iter().map(String::as_str).collect());
         let back =
@@ -262,7 +269,7 @@ fn note_host(hosts: &mut BTreeMap<u16, HostInPicture>, far: &FarMember, by: &Hos
         let known = by.host_names.iter().find(|(known, _)| *known == number);
         let name = known.map_or_else(|| format!("host {number}"), |(_, name)| name.clone());
         let missing = Some(MissingPicture::Over);
-        HostInPicture { host: None, number, name, missing }
+        HostInPicture { host: None, number, name, missing, stored: Stored::default() }
     });
     sight.host = Some(far.process.segment);
     if far.is_host_lost {

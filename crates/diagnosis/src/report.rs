@@ -491,12 +491,12 @@ impl Words<'_> {
             Some(peer) => {
                 let _ = write!(text, " {preposition} {}", self.now.names.one(peer));
             }
-            None if wait.operation.has_message() => {
+            None if wait.operation.has_message() && wait.operation != Operation::Fetch => {
                 let _ = write!(text, " {preposition} anybody");
             }
             None => {}
         }
-        if wait.operation == Operation::Send && wait.bytes > 0 {
+        if matches!(wait.operation, Operation::Send | Operation::Fetch) && wait.bytes > 0 {
             let _ = write!(text, ", {}", size(wait.bytes));
         }
         text += &self.way(member);
@@ -519,6 +519,9 @@ impl Words<'_> {
         {
             return format!(", in one copy{}", decided_by(source));
         }
+        if let Some((MessageWay::Store, _)) = way {
+            return self.store(member);
+        }
         let (Some(peer), true) = (member.wait.peer, names.span_hosts()) else {
             return String::new();
         };
@@ -538,7 +541,20 @@ impl Words<'_> {
             Some(MessageWay::Daemons) => {
                 format!(", through the daemons of both hosts{gateways}")
             }
-            None => String::new(),
+            // It has its own words.
+            Some(MessageWay::Store) | None => String::new(),
+        }
+    }
+
+    /// The host where the data of a message are, or to which they go, and the way there.
+    fn store(&self, member: &Member) -> String {
+        let host = member.wait.number as u16;
+        let its = self.now.hosts.iter().find(|sight| sight.number == host);
+        let name = its.map_or("another host", |sight| &sight.name);
+        let goes = if member.wait.operation == Operation::Send { "to be " } else { "" };
+        match self.now.gateways_to_host(member.process, host) {
+            none if none.is_empty() => format!(", {goes}stored on {name}"),
+            some => format!(", {goes}stored on {name}, through {}", some.join(", ")),
         }
     }
 

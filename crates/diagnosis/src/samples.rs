@@ -3,7 +3,7 @@
 use landeck_memory::{Operation, SlotRecord, SlotState};
 use landeck_wire::{Incarnation, ProcessId, SegmentId, Slot};
 
-use crate::host_picture::{FarMember, HostPicture, ObservedWait};
+use crate::host_picture::{FarMember, HostPicture, ObservedWait, Stored};
 use crate::names::Role;
 use crate::picture::Member;
 
@@ -54,6 +54,7 @@ pub(crate) fn two_hosts() -> Vec<HostPicture> {
             host_names: vec![(0, "n1".to_owned()), (1, "n2".to_owned())],
             boards: Vec::new(),
             ways: Vec::new(),
+            stored: Stored::default(),
         }
     };
     vec![host(1), host(2)]

@@ -820,7 +820,7 @@ impl<N: Channel> Endpoint<N> {
             }
             Work::Fetching(receive) => {
                 let Status { tag, bytes, .. } = receive.status;
-                (Operation::Receive, receive.context, Some(tag), bytes)
+                (Operation::Fetch, receive.context, Some(tag), bytes)
             }
             _ => (Operation::Wait, 0, None, 0),
         };
@@ -834,6 +834,20 @@ impl<N: Channel> Endpoint<N> {
         let data = Extent { bytes, place_bytes };
         let way = peer.and_then(|peer| self.way_of_wait(operation, Peer(peer), (context, data)));
         let way = way.map_or(0, |way| self.number_of_way(way, context));
+        if let Some(host) = self.store_of(id) {
+            let (way, number) = (MessageWay::Store as u8, host.0.into());
+            return WaitRecord {
+                operation,
+                peer,
+                tag,
+                context,
+                bytes,
+                board,
+                way,
+                number,
+                ..WaitRecord::default()
+            };
+        }
         WaitRecord { operation, peer, tag, context, bytes, board, way, ..WaitRecord::default() }
     }
 }

@@ -208,6 +208,8 @@ pub enum MessageWay {
     OneCopy = 5,
     /// The relay of the receiver's host, over the connection of both daemons.
     Daemons = 6,
+    /// The store of a host, from which the receiver fetches the data.
+    Store = 7,
 }
 
 /// The bits of a way in the number that a waiting process publishes; those above are the source of the length of one copy.
@@ -248,6 +250,7 @@ impl MessageWay {
             4 => Self::Relay,
             5 => Self::OneCopy,
             6 => Self::Daemons,
+            7 => Self::Store,
             _ => return None,
         })
     }
@@ -377,10 +380,11 @@ mod tests {
         let numbers = [0, 1, 2, 3].map(|number| PathWish::from_number(number).unwrap() as u8);
         assert_eq!((numbers, PathWish::from_number(4)), ([0, 1, 2, 3], None));
         use MessageWay::{Heap, Lane, Relay, Ring};
-        for way in [Ring, Heap, Lane, Relay, MessageWay::OneCopy, MessageWay::Daemons] {
+        let others = [MessageWay::OneCopy, MessageWay::Daemons, MessageWay::Store];
+        for way in [Ring, Heap, Lane, Relay].into_iter().chain(others) {
             assert_eq!(MessageWay::from_number(way as u8), Some(way));
         }
-        assert_eq!((MessageWay::from_number(0), MessageWay::from_number(7)), (None, None));
+        assert_eq!((MessageWay::from_number(0), MessageWay::from_number(8)), (None, None));
         use OneCopySource::{Asked, Nothing, Probe, Tuned};
         for source in [Nothing, Probe, Tuned, Asked] {
             let number = MessageWay::OneCopy.number_with(source);

@@ -306,7 +306,9 @@ impl Observer {
             (_, None) => names.keys().copied().collect(),
             (LookWish::Stacks(all), Some(part)) => part.hosts_of(all),
             (LookWish::Glance | LookWish::Pictures | LookWish::Logs, Some(part)) => {
-                part.far_hosts()
+                // The observer sees the part on this host by itself, unless its processes have ended.
+                let own = part.segment.own_host_number().filter(|_| looked_at.is_some());
+                part.far_hosts().into_iter().chain(own.map(HostNumber)).collect()
             }
         };
         let time = match &request.wish {
@@ -334,6 +336,12 @@ impl Observer {
             };
             if let Some(why) = why {
                 self.answer(host, Err(self.missing(tools.parts, host, why)));
+                continue;
+            }
+            if let Some(part) = part.filter(|_| own == Some(host.0)) {
+                let picture = picture_of(part, host, request.wish == LookWish::Glance);
+                let missing = || self.missing(tools.parts, host, MissingPicture::Over);
+                self.answer(host, picture.ok_or_else(missing));
                 continue;
             }
             let (Some(job), own) = (job, own_request) else { continue };

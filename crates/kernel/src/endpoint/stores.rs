@@ -287,6 +287,18 @@ impl<N: Channel> Endpoint<N> {
         !late.is_empty()
     }
 
+    /// The host on which the data of an operation are, or will be.
+    pub(super) fn store_of(&self, id: RequestId) -> Option<HostNumber> {
+        if let Some(Work::Fetching(receive)) = self.core.requests.get(id) {
+            return Some(receive.stored.host);
+        }
+        let one = self.core.stores.sends.iter().find(|one| one.id == id)?;
+        match &one.step {
+            SendStep::Looking(..) => None,
+            SendStep::Storing(host, _) | SendStep::Telling(StoredPlace { host, .. }) => Some(*host),
+        }
+    }
+
     /// Makes the steps that can be made of all sends that are being stored, and frees what is fetched. Returns whether anything
     /// moved, or was asked: that leaves with the next look.
     pub(super) fn move_stored(&mut self) -> bool {

@@ -79,10 +79,12 @@ pub enum Operation {
     Semaphore = 9,
     /// An event of a named group: its members' arrival, or room for a broadcast.
     Group = 10,
+    /// The data of a message, from the store of a host.
+    Fetch = 11,
 }
 
 impl Operation {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::None,
         Self::Send,
         Self::Receive,
@@ -94,11 +96,12 @@ impl Operation {
         Self::Collective,
         Self::Semaphore,
         Self::Group,
+        Self::Fetch,
     ];
 
     /// Whether it is about one message, with a tag of the program's.
     pub const fn has_message(self) -> bool {
-        matches!(self, Self::Send | Self::Receive | Self::Probe)
+        matches!(self, Self::Send | Self::Receive | Self::Probe | Self::Fetch)
     }
 
     /// Its name in reports.
@@ -115,6 +118,7 @@ impl Operation {
             Self::Collective => "collective operation",
             Self::Semaphore => "semaphore",
             Self::Group => "wait in a named group",
+            Self::Fetch => "fetch",
         }
     }
 }
@@ -161,7 +165,8 @@ pub struct WaitRecord {
     /// Where the shared words of the group's board are, zero where it has none or they are not
     /// known.
     pub board: u64,
-    /// In a collective operation: its number on the board; zero where it has none.
+    /// In a collective operation: its number on the board; zero where it has none. With data that stay on a host: the number of
+    /// the host.
     pub number: u32,
     /// The number of the channel that the message takes; zero where it is not known.
     pub way: u8,

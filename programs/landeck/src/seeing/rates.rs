@@ -83,7 +83,7 @@ fn given(counters: Counters) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck_diagnosis::{HostPicture, Role};
+    use landeck_diagnosis::{HostPicture, Role, Stored};
     use landeck_host::process_figures::{Activity, ProcessFigures};
     use landeck_memory::{Operation, SlotRecord};
     use landeck_wire::{Incarnation, SegmentId, Slot};
@@ -110,6 +110,7 @@ mod tests {
             host_names: Vec::new(),
             boards: Vec::new(),
             ways: Vec::new(),
+            stored: Stored::default(),
         };
         Picture::join(vec![host], Vec::new())
     }

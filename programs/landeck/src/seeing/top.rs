@@ -3,8 +3,8 @@
 use super::rates::{Row, rows};
 use super::{SeeingError, onlooker, pause};
 use clap::Args;
-use landeck_diagnosis::picture::Doing;
-use landeck_diagnosis::{Names, Onlooker, Picture, report};
+use landeck_diagnosis::picture::{Doing, HostInPicture};
+use landeck_diagnosis::{Names, Onlooker, Picture, Stored, report};
 use landeck_host::report::decimal_size;
 use landeck_host::report::duration;
 use landeck_host::say::say;
@@ -95,6 +95,15 @@ impl TopArguments {
     }
 }
 
+/// The data that stay on a host; `None` if there are none.
+fn stored_in_words(host: &HostInPicture) -> Option<String> {
+    let Stored { messages, bytes, quota } = host.stored;
+    let plural = if messages == 1 { "" } else { "s" };
+    let (bytes, quota, name) = (decimal_size(bytes), decimal_size(quota), &host.name);
+    let text = format!("{messages} message{plural} stored on {name}: {bytes} of {quota}");
+    (messages != 0).then_some(text)
+}
+
 /// One moment of a job.
 struct Scene {
     heading: String,
@@ -119,7 +128,9 @@ impl Scene {
             duration(job.age),
         );
         let lane = report.lanes().first().map(|lane| lane.text.clone());
-        let more = lane.iter().chain(report.missing_hosts()).map(|text| format!(" {text}."));
+        let stores = now.hosts.iter().filter_map(stored_in_words);
+        let more = lane.iter().chain(report.missing_hosts()).cloned().chain(stores);
+        let more = more.map(|text| format!(" {text}."));
         Self {
             heading,
             verdict: report.verdict().to_owned() + &more.collect::<String>(),

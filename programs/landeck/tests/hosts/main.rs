@@ -28,6 +28,7 @@ mod silent_connections;
 mod sites;
 mod soak;
 mod starting;
+mod stored;
 mod suspicions;
 mod tunnels;
 

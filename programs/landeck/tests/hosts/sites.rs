@@ -20,7 +20,7 @@ const LAB: &str = "/tmp/lab.toml";
 const TIME: Duration = Duration::from_secs(60);
 
 /// A machine of two sites with two hosts each, which meet in n2 and n3.
-fn two_sites(test: &str) -> Option<Cluster> {
+pub(super) fn two_sites(test: &str) -> Option<Cluster> {
     let cables = vec![Cable { host: 1, network: 0 }, Cable { host: 2, network: 0 }];
     let cluster = Cluster::wished(test, &Wish { sites: 2, cables, ..Wish::hosts(4) })?;
     let mut lab = String::new();
