@@ -16,6 +16,7 @@ pub use landeck_wire::stored::StoreWish as Store;
 use crate::error::{ErrorKind, Result};
 use crate::hosts::HostOfJob;
 use crate::job::Job;
+use crate::world::World;
 
 impl Job {
     /// Returns the wish with this name: `receiver`, `sender`, `auto`, `least-loaded`, or the name of a host of the job.
@@ -23,11 +24,24 @@ impl Job {
     /// # Errors
     /// [`ErrorKind::NoStore`].
     pub fn store_named(&self, name: &str) -> Result<Store> {
-        let segment = &self.shared.segment;
-        let found = resolved(segment, StoreSetting::from_text(name));
-        let found = found.filter(|store| can_store(segment, *store));
-        Ok(found.ok_or_else(|| ErrorKind::NoStore { host: name.to_owned() })?)
+        named(&self.shared.segment, name)
     }
+}
+
+impl World {
+    /// Returns the wish with this name, as [`Job::store_named`] does.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoStore`].
+    pub fn store_named(&self, name: &str) -> Result<Store> {
+        named(&self.shared.segment, name)
+    }
+}
+
+fn named(segment: &Segment, name: &str) -> Result<Store> {
+    let found = resolved(segment, StoreSetting::from_text(name));
+    let found = found.filter(|store| can_store(segment, *store));
+    Ok(found.ok_or_else(|| ErrorKind::NoStore { host: name.to_owned() })?)
 }
 
 impl From<&HostOfJob> for Store {

@@ -351,6 +351,9 @@ int deck_mbox_create(deck_mbox_t *mb, const char *name) DECK_NODISCARD;
 /* Finds the mailbox with a name, to post to it. */
 int deck_mbox_fetch(deck_mbox_t *mb, const char *name) DECK_NODISCARD;
 
+/* Sets where the data of long messages wait that are posted to the mailbox from other hosts. */
+int deck_mbox_store(deck_mbox_t *mb, const char *place) DECK_NODISCARD;
+
 /* Posts a message; returns when the message may be changed again. */
 int deck_mbox_post(deck_mbox_t *mb, const deck_msg_t *m) DECK_NODISCARD;
 

@@ -148,14 +148,17 @@ fn code_of(error: &ErrorKind) -> c_int {
         },
         ErrorKind::Object(error) => code_of_object(error),
         ErrorKind::Group(error) => code_of_group(error),
-        ErrorKind::PeerFailed { .. } | ErrorKind::Excluded | ErrorKind::Revoked { .. } => {
-            errors::DEAD
-        }
+        ErrorKind::PeerFailed { .. }
+        | ErrorKind::StoreLost { .. }
+        | ErrorKind::Excluded
+        | ErrorKind::Revoked { .. } => errors::DEAD,
         ErrorKind::PeerBroken { .. } | ErrorKind::BrokenBoard { .. } => errors::BROKEN,
         ErrorKind::TimedOut(_) => errors::TIMEDOUT,
         ErrorKind::WouldBlock => errors::WOULDBLOCK,
         ErrorKind::Ended => errors::ENDED,
-        ErrorKind::NoSuchRank { .. } | ErrorKind::RankTwice { .. } => errors::VALUE,
+        ErrorKind::NoSuchRank { .. } | ErrorKind::RankTwice { .. } | ErrorKind::NoStore { .. } => {
+            errors::VALUE
+        }
         ErrorKind::Truncated { .. }
         | ErrorKind::WrongType { .. }
         | ErrorKind::LengthMismatch { .. }

@@ -185,6 +185,10 @@ shell! {
 }
 
 shell! {
+    fn deck_mbox_store(mb: *mut Handle, place: *const c_char) => mailbox::store(mb, place)
+}
+
+shell! {
     fn deck_mbox_post(mb: *mut Handle, m: *const Handle) => mailbox::post(mb, m)
 }
 

@@ -182,7 +182,9 @@ impl From<landeck::Error> for Mistake {
     fn from(error: landeck::Error) -> Self {
         use landeck::ErrorKind;
         let class = match &error.kind {
-            ErrorKind::PeerFailed { .. } | ErrorKind::Ended => ERR_PROC_ABORTED,
+            ErrorKind::PeerFailed { .. } | ErrorKind::StoreLost { .. } | ErrorKind::Ended => {
+                ERR_PROC_ABORTED
+            }
             ErrorKind::Truncated { .. }
             | ErrorKind::LengthMismatch { .. }
             | ErrorKind::LengthMismatchElsewhere { .. } => ERR_TRUNCATE,

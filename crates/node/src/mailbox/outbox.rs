@@ -83,13 +83,14 @@ impl Outbox {
 
     /// Returns a handle to the same mailbox through which the data of long messages wait in another place. A single post is
     /// `outbox.storing(store)?.post(&message)`. Without it, the mailbox says so ([`Mailbox::set_store`](super::Mailbox::set_store)),
-    /// or the job.
+    /// or the job. The address of the handle passes the wish on.
     ///
     /// # Errors
     /// [`ErrorKind::NoStore`].
     pub fn storing(&self, store: Store) -> Result<Self> {
         let store = Some(store::checked(&self.shared.segment, store)?);
-        Ok(Self { store, ..self.clone() })
+        let address = MailboxAddress { store, ..self.address };
+        Ok(Self { store, address, ..self.clone() })
     }
 
     /// Posts a message. Returns when the message may be changed again. A message of more than 256

@@ -39,6 +39,15 @@ pub(crate) unsafe fn fetch(mb: *mut Handle, name_of_it: *const c_char) -> Result
     unsafe { MAILBOXES.keep("mb", mb, Mailbox::of_others(outbox)) }
 }
 
+pub(crate) unsafe fn store(mb: *mut Handle, place: *const c_char) -> Result<(), Mistake> {
+    // SAFETY: the program gave the place of an object.
+    let mailbox = unsafe { MAILBOXES.at("mb", mb) }?;
+    // SAFETY: the program gave a text.
+    let place = unsafe { name("place", place) }?;
+    let store = job::with(|job| Ok(job.store_named(&String::from_utf8_lossy(place))?))?;
+    mailbox.set_store(store)
+}
+
 pub(crate) unsafe fn post(mb: *mut Handle, m: *const Handle) -> Result<(), Mistake> {
     // SAFETY: the program gave the places of objects.
     unsafe { post_timed(mb, m, -1) }
@@ -54,8 +63,8 @@ pub(crate) unsafe fn post_timed(
     let time = time(timeout_ms)?;
     job::check()?;
     match time {
-        Some(time) => mailbox.outbox.post_within(&message, time)?,
-        None => mailbox.outbox.post(&message)?,
+        Some(time) => mailbox.outbox()?.post_within(&message, time)?,
+        None => mailbox.outbox()?.post(&message)?,
     }
     Ok(())
 }
@@ -64,7 +73,7 @@ pub(crate) unsafe fn post_try(mb: *mut Handle, m: *const Handle) -> Result<(), M
     // SAFETY: the program gave the places of objects.
     let (mailbox, message) = unsafe { (MAILBOXES.at("mb", mb)?, MESSAGES.at("m", m)?) };
     job::check()?;
-    Ok(mailbox.outbox.try_post(&message)?)
+    Ok(mailbox.outbox()?.try_post(&message)?)
 }
 
 pub(crate) unsafe fn retrv(mb: *mut Handle, m: *mut Handle) -> Result<(), Mistake> {

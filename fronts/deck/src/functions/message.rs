@@ -133,7 +133,7 @@ pub(crate) unsafe fn unpack_string(
 pub(crate) unsafe fn pack_mbox(m: *mut Handle, mb: *const Handle) -> Result<(), Mistake> {
     // SAFETY: the program gave the places of objects.
     let (mut message, mailbox) = unsafe { (MESSAGES.at("m", m)?, MAILBOXES.at("mb", mb)?) };
-    message.try_pack_mailbox(mailbox.outbox.address())?;
+    message.try_pack_mailbox(mailbox.outbox()?.address())?;
     Ok(())
 }
 

@@ -1,9 +1,11 @@
 //! Mailboxes: those of a thread of this process, which retrieves, and those of other threads, to post to.
 
+use std::borrow::Cow;
 use std::cell::{RefCell, UnsafeCell};
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use landeck::Outbox;
 use landeck::unstable::memory::fork;
+use landeck::{Outbox, Store};
 
 use super::MAILBOXES;
 use crate::errors;
@@ -14,7 +16,9 @@ use crate::mistake::Mistake;
 /// A mailbox of the program's.
 pub(crate) struct Mailbox {
     /// The connection for posts.
-    pub(crate) outbox: Outbox,
+    outbox: Outbox,
+    /// The word of the wish for where the data of long posts wait, plus one; zero if there is none.
+    store: AtomicU32,
     own: Option<Own>,
 }
 
@@ -43,16 +47,31 @@ thread_local! {
 impl Mailbox {
     /// One that others have.
     pub(crate) fn of_others(outbox: Outbox) -> Self {
-        Self { outbox, own: None }
+        Self { outbox, store: AtomicU32::new(0), own: None }
     }
 
     /// One of the calling thread's, and its handle. It goes with the thread.
     pub(crate) fn of_this_thread(inner: landeck::Mailbox, outbox: Outbox) -> Handle {
         let own = Own { creator: this_thread(), inner: UnsafeCell::new(Some(inner)) };
-        let handle = MAILBOXES.insert(Self { outbox, own: Some(own) });
+        let handle = MAILBOXES.insert(Self { outbox, store: AtomicU32::new(0), own: Some(own) });
         // A thread that is ending keeps it until the process ends.
         let _ = OWN.try_with(|own| own.0.borrow_mut().push(handle));
         handle
+    }
+
+    /// The connection for posts, with the wish for where their data wait.
+    pub(crate) fn outbox(&self) -> Result<Cow<'_, Outbox>, Mistake> {
+        match self.store.load(Ordering::Relaxed).checked_sub(1) {
+            None => Ok(Cow::Borrowed(&self.outbox)),
+            Some(word) => Ok(Cow::Owned(self.outbox.storing(Store::from_word(word))?)),
+        }
+    }
+
+    /// Sets where the data of long posts wait through this connection, and those that are packed from it.
+    pub(crate) fn set_store(&self, store: Store) -> Result<(), Mistake> {
+        self.outbox.storing(store)?;
+        self.store.store(store.to_word() + 1, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Uses what only its creator may.

@@ -14,6 +14,8 @@ static void everybody_to_everybody(void)
     name_of(name, "inbox", node);
     OK(deck_mbox_create(&own, name));
     OK(deck_mbox_create(&answers, NULL));
+    OK(deck_mbox_store(&answers, "sender"));
+    FAILS(DECK_EVALUE, deck_mbox_store(&answers, "no such host"));
     OK(deck_collective_barrier(&all));
     OK(deck_msg_create(&m, 64));
     for (int to = 0; to < nodes; to++) {

@@ -23,6 +23,8 @@ use crate::objects::topology::Topology;
 
 /// The hint for the pace of many-to-one steps between hosts.
 const INCAST: &str = "landeck_incast";
+/// Where the data of long messages wait, as `--store` has it.
+const STORE: &str = "landeck_store";
 /// The hint that says from which length on messages are copied once.
 const ONE_COPY: &str = "landeck_one_copy";
 
@@ -161,6 +163,9 @@ impl Communicator {
         if let Some(wish) = hints.get(INCAST).and_then(Incast::from_words) {
             // In a forked child nothing is sent.
             let _ = self.world.set_incast(wish);
+        }
+        if let Some(store) = hints.get(STORE).and_then(|name| self.world.store_named(name).ok()) {
+            let _ = self.world.set_store(store);
         }
         if let Some(wish) = hints.get(ONE_COPY).and_then(OneCopy::from_words) {
             let _ = self.world.set_one_copy(wish);
