@@ -19,7 +19,7 @@
 //! ```
 //!
 //! Otherwise they are as the requests about regions ([`crate::relay`]): in the same series, answered in order, and no change
-//! is made twice. [`Put`](StoredRequest::Put) and everything behind it may be repeated.
+//! is made twice. All of them may be repeated: a repeated [`Store`](StoredRequest::Store) finds its message by its number.
 
 use crate::header::{Header, Kind};
 use crate::identity::{HostNumber, Incarnation, ProcessId, SegmentId, Slot};
@@ -204,7 +204,9 @@ mod tests {
         assert!(StoredRequest::decode(&header, &bytes[1..]).is_none(), "too short");
         assert!(StoredRequest::decode(&header, &[&bytes[..], &[0]].concat()).is_none(), "more");
         assert!(StoredRequest::decode(&Header { tag: 6, ..header }, &bytes).is_none());
-        assert!(StoredRequest::decode(&Header { kind: Kind::RelayGet, ..header }, &bytes).is_none());
+        assert!(
+            StoredRequest::decode(&Header { kind: Kind::RelayGet, ..header }, &bytes).is_none()
+        );
         let (put, head) = StoredRequest::Put { number: 1, offset: 0 }.encode(5, 0);
         let long = [&head[..], &[0; RELAY_PART_BYTES + 1]].concat();
         assert!(StoredRequest::decode(&put, &long).is_none(), "more than a part");
