@@ -502,7 +502,7 @@ impl Client {
                 perform((far, segment), view, &request, bytes, &mut self.answer)
             }
             (_, Some(Request::Stored(request, bytes))) => {
-                stores.perform((segment, process), (request, bytes), &mut self.answer)
+                stores.perform((segment, process), (number, request, bytes), &mut self.answer)
             }
             (_, None) => RelayOutcome::Senseless,
         };
@@ -555,7 +555,8 @@ impl<'a> Request<'a> {
             Self::Region(request, _) => {
                 matches!(request.operation, Get { .. } | Look | Put { notifies: false })
             }
-            Self::Stored(request, _) => !matches!(request, StoredRequest::Store { .. }),
+            // One that stores finds its message.
+            Self::Stored(..) => true,
         }
     }
 }

@@ -45,8 +45,9 @@ enum Step {
         waiting: VecDeque<u32>,
         is_sealing: bool,
     },
-    /// It frees what is stored, as nobody wants it.
-    Free(u64),
+    /// It frees what is stored: nobody wants it, or a request has failed. The message may be sealed even so, by a request
+    /// whose answer was lost.
+    Free(u64, RelayOutcome),
     Over,
 }
 
@@ -102,7 +103,7 @@ impl Storing {
             let turn = match std::mem::replace(&mut self.step, Step::Over) {
                 Step::Room(asked) => self.ask_for_room(asked, requests, data),
                 step @ Step::Data { .. } => self.write(step, requests, data),
-                Step::Free(number) => self.free(number, requests),
+                Step::Free(number, outcome) => self.free(number, outcome, requests),
                 Step::Over => Turn::End(StoringState::Refused(RelayOutcome::Gone)),
             };
             match turn {
@@ -161,7 +162,7 @@ impl Storing {
         }
         if fault.is_some() || !self.is_wanted {
             waiting.iter().for_each(|number| requests.forget(*number));
-            return fault.map_or(Turn::Next(Step::Free(number)), |fault| self.again_after(fault));
+            return Turn::Next(Step::Free(number, fault.unwrap_or(RelayOutcome::Gone)));
         }
         if *is_sealing && waiting.is_empty() {
             return Turn::End(StoringState::Stored { number, place });
@@ -184,11 +185,11 @@ impl Storing {
         Turn::Wait
     }
 
-    fn free(&mut self, number: u64, requests: &mut RelayRequests) -> Turn {
+    fn free(&mut self, number: u64, outcome: RelayOutcome, requests: &mut RelayRequests) -> Turn {
         match free(number, requests) {
-            true => Turn::End(StoringState::Refused(RelayOutcome::Gone)),
+            true => self.again_after(outcome),
             false => {
-                self.step = Step::Free(number);
+                self.step = Step::Free(number, outcome);
                 Turn::Wait
             }
         }
@@ -219,7 +220,7 @@ pub fn free(number: u64, requests: &mut RelayRequests) -> bool {
 pub struct Fetching {
     number: u64,
     bytes: u64,
-    /// What was asked for, and what has come.
+    /// The bytes that were asked for, and those that have come.
     asked: u64,
     come: u64,
     waiting: VecDeque<u32>,
@@ -295,4 +296,222 @@ impl Fetching {
 /// The length of the part from an offset on.
 fn part_bytes(offset: u64, bytes: u64) -> usize {
     (bytes - offset).min(RELAY_PART_BYTES as u64) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck_wire::relay::{RELAY_WINDOW, RelayRequest};
+    use landeck_wire::{Incarnation, SegmentId, Slot};
+
+    const PART: u64 = RELAY_PART_BYTES as u64;
+
+    /// Data whose bytes are all the same, and the place to which their process has written them.
+    #[derive(Default)]
+    struct Data {
+        is_here: bool,
+        written: Option<u64>,
+    }
+
+    impl StoredData for Data {
+        fn write_here(&mut self, place: u64) -> bool {
+            self.written = self.is_here.then_some(place);
+            self.is_here
+        }
+
+        fn append(&mut self, position: u64, bytes: usize, to: &mut Vec<u8>) {
+            to.resize(to.len() + bytes, (position / PART) as u8);
+        }
+    }
+
+    fn requests() -> RelayRequests {
+        let mut requests = RelayRequests::default();
+        requests.connected(1);
+        requests
+    }
+
+    fn receiver() -> ProcessId {
+        ProcessId { segment: SegmentId(7), slot: Slot(3), incarnation: Incarnation(1) }
+    }
+
+    /// Answers the next request, and returns it.
+    fn answer(
+        requests: &mut RelayRequests,
+        outcome: RelayOutcome,
+        data: &[u8],
+    ) -> Option<StoredRequest> {
+        let (header, asked) = requests.next_to_send()?;
+        let (number, request) = (header.context, StoredRequest::decode(header, asked)?.0);
+        let header = RelayRequest::answer(number, outcome, data.len());
+        requests.answer(&header, data).expect("the next answer");
+        Some(request)
+    }
+
+    fn done(requests: &mut RelayRequests) -> Option<StoredRequest> {
+        answer(requests, RelayOutcome::Done, &[])
+    }
+
+    /// There is room under a number, at place 64.
+    fn has_room(requests: &mut RelayRequests, number: u64) -> Option<StoredRequest> {
+        answer(requests, RelayOutcome::Done, [number, 64].map(u64::to_le_bytes).as_flattened())
+    }
+
+    const fn store(bytes: u64) -> Option<StoredRequest> {
+        let (segment, slot, incarnation) = (SegmentId(7), Slot(3), Incarnation(1));
+        let receiver = ProcessId { segment, slot, incarnation };
+        Some(StoredRequest::Store { receiver, bytes })
+    }
+
+    const fn put(number: u64, offset: u64) -> Option<StoredRequest> {
+        Some(StoredRequest::Put { number, offset })
+    }
+
+    const SEAL: Option<StoredRequest> = Some(StoredRequest::Seal { number: 9 });
+    const FREE: Option<StoredRequest> = Some(StoredRequest::Free { number: 9 });
+    const STORED: StoringState = StoringState::Stored { number: 9, place: 64 };
+
+    #[test]
+    fn without_room_nothing_is_stored() {
+        let (mut requests, mut data) = (requests(), Data::default());
+        let mut storing = Storing::new(receiver(), 5);
+        assert_eq!(storing.advance(&mut requests, &mut data), StoringState::Waits);
+        assert_eq!(answer(&mut requests, RelayOutcome::NoRoom, &[]), store(5));
+        let refused = StoringState::Refused(RelayOutcome::NoRoom);
+        assert_eq!(storing.advance(&mut requests, &mut data), refused);
+        assert!(!requests.has_waiting());
+        let mut storing = Storing::new(receiver(), 5);
+        storing.advance(&mut requests, &mut data);
+        done(&mut requests);
+        let refused = StoringState::Refused(RelayOutcome::Senseless);
+        assert_eq!(storing.advance(&mut requests, &mut data), refused, "no number");
+    }
+
+    #[test]
+    fn data_are_put_and_sealed_behind_the_last() {
+        let (mut requests, mut data) = (requests(), Data::default());
+        let bytes = PART * RELAY_WINDOW as u64 + 1;
+        let mut storing = Storing::new(receiver(), bytes);
+        storing.advance(&mut requests, &mut data);
+        assert_eq!(has_room(&mut requests, 9), store(bytes));
+        assert_eq!(storing.advance(&mut requests, &mut data), StoringState::Waits);
+        for part in 0..RELAY_WINDOW as u64 {
+            assert_eq!(done(&mut requests), put(9, part * PART));
+        }
+        assert_eq!(done(&mut requests), None, "so many are under way at most");
+        assert_eq!(storing.advance(&mut requests, &mut data), StoringState::Waits);
+        let (header, last) = requests.next_to_send().expect("the last part");
+        let (_, part) = StoredRequest::decode(header, last).expect("a request");
+        assert_eq!(part, [RELAY_WINDOW as u8]);
+        let header = RelayRequest::answer(header.context, RelayOutcome::Done, 0);
+        requests.answer(&header, &[]).expect("the next answer");
+        assert_eq!(storing.advance(&mut requests, &mut data), StoringState::Waits);
+        assert_eq!(done(&mut requests), SEAL);
+        assert_eq!(storing.advance(&mut requests, &mut data), STORED);
+    }
+
+    #[test]
+    fn a_process_of_the_host_writes_the_data_itself() {
+        let (mut requests, mut data) = (requests(), Data { is_here: true, written: None });
+        let mut storing = Storing::new(receiver(), 3 * PART);
+        storing.advance(&mut requests, &mut data);
+        has_room(&mut requests, 9);
+        assert_eq!(storing.advance(&mut requests, &mut data), StoringState::Waits);
+        assert_eq!((data.written, done(&mut requests)), (Some(64), SEAL));
+        assert_eq!(storing.advance(&mut requests, &mut data), STORED);
+    }
+
+    #[test]
+    fn a_message_that_is_given_up_is_freed() {
+        let (mut requests, mut data) = (requests(), Data { is_here: true, written: None });
+        let gone = StoringState::Refused(RelayOutcome::Gone);
+        let mut storing = Storing::new(receiver(), 5);
+        storing.advance(&mut requests, &mut data);
+        storing.give_up();
+        assert_eq!(storing.advance(&mut requests, &mut data), StoringState::Waits);
+        has_room(&mut requests, 9);
+        assert_eq!(storing.advance(&mut requests, &mut data), gone);
+        assert_eq!((data.written, done(&mut requests)), (None, FREE));
+        let mut storing = Storing::new(receiver(), 5);
+        storing.advance(&mut requests, &mut data);
+        has_room(&mut requests, 9);
+        storing.advance(&mut requests, &mut data);
+        storing.give_up();
+        assert_eq!(storing.advance(&mut requests, &mut data), gone);
+        assert_eq!([done(&mut requests), done(&mut requests)], [SEAL, FREE]);
+        storing = Storing::new(receiver(), 5);
+        storing.give_up();
+        assert_eq!(storing.advance(&mut requests, &mut data), gone);
+        assert!(!requests.has_waiting(), "nothing was asked");
+    }
+
+    #[test]
+    fn a_message_that_the_relay_has_lost_is_stored_again_a_few_times() {
+        let (mut requests, mut data) = (requests(), Data::default());
+        let mut storing = Storing::new(receiver(), 5);
+        storing.advance(&mut requests, &mut data);
+        assert_eq!(answer(&mut requests, RelayOutcome::Unknown, &[]), store(5));
+        for number in [8, 9] {
+            assert_eq!(storing.advance(&mut requests, &mut data), StoringState::Waits);
+            assert_eq!(has_room(&mut requests, number), store(5));
+            storing.advance(&mut requests, &mut data);
+            assert_eq!(answer(&mut requests, RelayOutcome::Gone, &[]), put(number, 0));
+            storing.advance(&mut requests, &mut data);
+            assert_eq!(done(&mut requests), Some(StoredRequest::Seal { number }));
+            let free = done(&mut requests);
+            assert_eq!(free, Some(StoredRequest::Free { number }), "it may be sealed");
+        }
+        assert_eq!(answer(&mut requests, RelayOutcome::Unknown, &[]), store(5));
+        let unknown = StoringState::Refused(RelayOutcome::Unknown);
+        assert_eq!(storing.advance(&mut requests, &mut data), unknown);
+    }
+
+    #[test]
+    fn a_message_is_fetched_in_parts_and_freed() {
+        let mut requests = requests();
+        let mut fetching = Fetching::new(9, PART + 2);
+        let mut come = Vec::new();
+        let mut take = |position, data: &[u8]| come.push((position, data.len()));
+        assert_eq!(fetching.advance(&mut requests, &mut take), FetchingState::Waits);
+        let get = |offset, bytes| Some(StoredRequest::Get { number: 9, offset, bytes });
+        let first = answer(&mut requests, RelayOutcome::Done, &[1; RELAY_PART_BYTES]);
+        assert_eq!(first, get(0, PART));
+        assert_eq!(fetching.advance(&mut requests, &mut take), FetchingState::Waits);
+        assert_eq!(fetching.come, PART);
+        assert_eq!(answer(&mut requests, RelayOutcome::Done, &[2; 2]), get(PART, 2));
+        assert_eq!(fetching.advance(&mut requests, &mut take), FetchingState::Fetched);
+        assert_eq!(done(&mut requests), FREE);
+        assert_eq!(come, [(0, RELAY_PART_BYTES), (PART, 2)]);
+    }
+
+    #[test]
+    fn a_part_that_is_refused_or_too_short_ends_the_fetch() {
+        let mut requests = requests();
+        let mut take = |_, _: &[u8]| panic!("nothing has come");
+        for (outcome, refusal) in [
+            (RelayOutcome::Gone, RelayOutcome::Gone),
+            (RelayOutcome::Done, RelayOutcome::Senseless),
+        ] {
+            let mut fetching = Fetching::new(9, PART + 2);
+            fetching.advance(&mut requests, &mut take);
+            answer(&mut requests, outcome, &[0; 3]);
+            let state = fetching.advance(&mut requests, &mut take);
+            assert_eq!(state, FetchingState::Refused(refusal));
+            assert_eq!(fetching.waiting().count(), 0);
+            answer(&mut requests, RelayOutcome::Done, &[0; 2]);
+        }
+    }
+
+    #[test]
+    fn what_waits_is_forgotten_when_a_fetch_is_put_back() {
+        let mut requests = requests();
+        let mut take = |_, _: &[u8]| {};
+        for _ in 0..RELAY_WINDOW {
+            let mut fetching = Fetching::new(9, 2 * PART);
+            fetching.advance(&mut requests, &mut take);
+            answer(&mut requests, RelayOutcome::Done, &[0; RELAY_PART_BYTES]);
+            assert_eq!(fetching.waiting().count(), 2);
+            fetching.waiting().for_each(|number| requests.forget(number));
+            assert!(answer(&mut requests, RelayOutcome::Done, &[]).is_some(), "it has its place");
+        }
+    }
 }

@@ -19,7 +19,7 @@
 //! ```
 //!
 //! Otherwise they are as the requests about regions ([`crate::relay`]): in the same series, answered in order, and no change
-//! is made twice. [`Put`](StoredRequest::Put) and everything behind it may be repeated.
+//! is made twice. All of them may be repeated: a repeated [`Store`](StoredRequest::Store) finds its message by its number.
 
 use crate::header::{Header, Kind};
 use crate::identity::{HostNumber, Incarnation, ProcessId, SegmentId, Slot};

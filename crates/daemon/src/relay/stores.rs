@@ -32,12 +32,12 @@ impl Stores {
     pub(super) fn perform(
         &mut self,
         (segment, process): (&Segment, ProcessId),
-        (request, bytes): (StoredRequest, &[u8]),
+        (number, request, bytes): (u32, StoredRequest, &[u8]),
         answer: &mut Vec<u8>,
     ) -> RelayOutcome {
         let its = self.all.entry(SegmentId(segment.plan().host));
         let its = its.or_insert_with(|| HostStore::of(segment));
-        match its.perform(process, request, bytes, answer) {
+        match its.perform((process, number), request, bytes, answer) {
             Ok(()) => RelayOutcome::Done,
             Err(outcome) => outcome,
         }
@@ -70,26 +70,26 @@ impl HostStore {
         let (quota, next) = (plan.store_bytes(), segment.stored_next());
         let store = Store::resumed(quota, messages, next, records.map(message_of));
         let its = Self { segment: segment.clone(), store };
-        its.count();
-        let kept: HashSet<usize> = its.store.messages().map(StoredMessage::index).collect();
-        let dropped = (0..plan.stored_records()).filter(|index| !kept.contains(&(*index as usize)));
-        dropped.for_each(|index| segment.set_stored_record(index, None));
+        its.drop_unknown();
         its
     }
 
     fn perform(
         &mut self,
-        process: ProcessId,
+        (process, asked): (ProcessId, u32),
         request: StoredRequest,
         bytes: &[u8],
         answer: &mut Vec<u8>,
     ) -> Result<(), RelayOutcome> {
+        let segment = self.segment.clone();
+        let is_gone = |process| is_gone(&segment, process);
         match request {
             StoredRequest::Store { receiver, bytes } => {
-                if is_gone(&self.segment, receiver) {
-                    return Err(RelayOutcome::OwnerGone);
-                }
-                let message = self.store.store(process, receiver, bytes).map_err(outcome_of)?;
+                let stored = self.store.store((process, asked), receiver, bytes, is_gone);
+                let message = match stored {
+                    Ok(message) => message,
+                    Err(refusal) => return Err(self.refused(refusal)),
+                };
                 // In this order: no run of the daemon gives the number again.
                 self.segment.set_stored_next(self.store.next());
                 self.record(message);
@@ -100,10 +100,10 @@ impl HostStore {
                 let message = self.store.put(process, number, range).map_err(outcome_of)?;
                 self.segment.write_stored(message.place + offset, Bytes::from(bytes));
             }
-            StoredRequest::Seal { number } => {
-                let message = self.store.seal(process, number).map_err(outcome_of)?;
-                self.record(message);
-            }
+            StoredRequest::Seal { number } => match self.store.seal(process, number, is_gone) {
+                Ok(message) => self.record(message),
+                Err(refusal) => return Err(self.refused(refusal)),
+            },
             StoredRequest::Get { number, offset, bytes } => {
                 let message =
                     self.store.get(process, number, (offset, bytes)).map_err(outcome_of)?;
@@ -125,6 +125,24 @@ impl HostStore {
         Ok(())
     }
 
+    /// What was refused may have freed a message whose receiver is gone.
+    fn refused(&self, refusal: StoreRefusal) -> RelayOutcome {
+        if refusal != StoreRefusal::NoRoom {
+            self.drop_unknown();
+        }
+        outcome_of(refusal)
+    }
+
+    /// Removes the records of messages that the store does not have.
+    fn drop_unknown(&self) {
+        let kept: HashSet<usize> = self.store.messages().map(StoredMessage::index).collect();
+        let unknown = (0..self.segment.plan().stored_records())
+            .filter(|index| !kept.contains(&(*index as usize)))
+            .filter(|index| self.segment.stored_record(*index).is_some());
+        unknown.for_each(|index| self.segment.set_stored_record(index, None));
+        self.count();
+    }
+
     fn sweep(&mut self, ended: Option<ProcessId>) {
         let segment = self.segment.clone();
         let freed = self.store.end(|process| Some(process) == ended || is_gone(&segment, process));
@@ -132,13 +150,13 @@ impl HostStore {
     }
 
     fn record(&self, message: StoredMessage) {
-        let StoredMessage { number, sender, receiver, place, bytes, is_sealed } = message;
+        let StoredMessage { number, sender, request, receiver, place, bytes, is_sealed } = message;
         let [sender, receiver] = [sender, receiver].map(|it| FarProcess {
             host: it.segment.0,
             slot: it.slot.0,
             incarnation: it.incarnation.0,
         });
-        let record = StoredRecord { number, place, bytes, is_sealed, sender, receiver };
+        let record = StoredRecord { number, place, bytes, is_sealed, sender, request, receiver };
         self.segment.set_stored_record(message.index() as u32, Some(record));
         self.count();
     }
@@ -171,18 +189,19 @@ fn is_gone(segment: &Segment, process: ProcessId) -> bool {
 }
 
 fn message_of(record: StoredRecord) -> StoredMessage {
-    let StoredRecord { number, place, bytes, is_sealed, sender, receiver } = record;
+    let StoredRecord { number, place, bytes, is_sealed, sender, request, receiver } = record;
     let [sender, receiver] = [sender, receiver].map(|it| ProcessId {
         segment: SegmentId(it.host),
         slot: Slot(it.slot),
         incarnation: Incarnation(it.incarnation),
     });
-    StoredMessage { number, sender, receiver, place, bytes, is_sealed }
+    StoredMessage { number, sender, request, receiver, place, bytes, is_sealed }
 }
 
 const fn outcome_of(refusal: StoreRefusal) -> RelayOutcome {
     match refusal {
         StoreRefusal::NoRoom => RelayOutcome::NoRoom,
+        StoreRefusal::ReceiverGone => RelayOutcome::OwnerGone,
         StoreRefusal::Gone => RelayOutcome::Gone,
         StoreRefusal::Outside { .. } => RelayOutcome::Outside,
     }

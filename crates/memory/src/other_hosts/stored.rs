@@ -9,6 +9,7 @@
 //!   16  bytes, and whether it is sealed (bit 63)
 //!   24  sender: host identity                    32  slot (32) | incarnation (32)
 //!   40  receiver: host identity                  48  slot (32) | incarnation (32)
+//!   56  number of the sender's request (32)
 //! data
 //! ```
 //!
@@ -24,7 +25,7 @@ use crate::segment::Segment;
 
 use super::far::FarProcess;
 
-const RECORD_WORDS: usize = 7;
+const RECORD_WORDS: usize = 8;
 const SEALED_BIT: u32 = 63;
 
 /// The record of a message in the store.
@@ -40,6 +41,8 @@ pub struct StoredRecord {
     pub is_sealed: bool,
     /// The process that stores it.
     pub sender: FarProcess,
+    /// The number of its request.
+    pub request: u32,
     /// The process that fetches it.
     pub receiver: FarProcess,
 }
@@ -55,14 +58,16 @@ impl StoredRecord {
         };
         let (sender, receiver) = (process(3), process(5));
         let (is_sealed, bytes) = (bytes >> SEALED_BIT != 0, bytes & !(1 << SEALED_BIT));
-        (number != 0).then_some(Self { number, place, bytes, is_sealed, sender, receiver })
+        let request = words[7] as u32;
+        (number != 0).then_some(Self { number, place, bytes, is_sealed, sender, request, receiver })
     }
 
     fn to_words(self) -> [u64; RECORD_WORDS] {
         let process = |it: FarProcess| u64::from(it.slot) | u64::from(it.incarnation) << 32;
-        let Self { number, place, bytes, is_sealed, sender, receiver } = self;
+        let Self { number, place, bytes, is_sealed, sender, request, receiver } = self;
         let bytes = bytes & !(1 << SEALED_BIT) | u64::from(is_sealed) << SEALED_BIT;
-        [number, place, bytes, sender.host, process(sender), receiver.host, process(receiver)]
+        let (from, to) = (process(sender), process(receiver));
+        [number, place, bytes, sender.host, from, receiver.host, to, request.into()]
     }
 }
 
@@ -154,9 +159,9 @@ impl Observed {
     /// The records of the messages in the store of this host.
     pub fn stored_records(&self) -> Vec<StoredRecord> {
         let record = |index: u32| {
-            let mut words = [0; (LINE_BYTES / 8) as usize];
+            let mut words = [0; RECORD_WORDS];
             self.read(self.plan().stored_record(index)?, &mut words);
-            StoredRecord::from_words(*words.first_chunk()?)
+            StoredRecord::from_words(words)
         };
         let mut next = [0];
         if self.plan().store_bytes() != 0 {
@@ -187,7 +192,8 @@ mod tests {
     fn record() -> StoredRecord {
         let sender = FarProcess { host: u64::MAX, slot: 7, incarnation: u32::MAX };
         let receiver = FarProcess { host: 3, slot: u32::MAX, incarnation: 1 };
-        StoredRecord { number: 9, place: 64, bytes: 1 << 40, is_sealed: true, sender, receiver }
+        let (number, place, bytes, request) = (9, 64, 1 << 40, u32::MAX);
+        StoredRecord { number, place, bytes, is_sealed: true, sender, request, receiver }
     }
 
     #[test]

@@ -4,6 +4,10 @@
 //! and frees it. It is freed as well when the receiver is gone. One that is not sealed goes with its sender. All messages
 //! together take at most the quota.
 //!
+//! A process of this host writes its data by itself, without a word to the daemon. So the place of a message that is not
+//! sealed is no other message's before its sender has sealed it, freed it or ended: not when the daemon has started again,
+//! and not when the receiver is gone. A sender that repeats its request gets its message again.
+//!
 //! Pure: the data lie elsewhere, at the places that this machine gives out. Each message has an *index*, under which its
 //! record is kept where the next run of the daemon finds it.
 
@@ -25,6 +29,8 @@ pub struct StoredMessage {
     pub number: u64,
     /// The process that stores it.
     pub sender: ProcessId,
+    /// The number of the request with which it does so.
+    pub request: u32,
     /// The process that fetches it.
     pub receiver: ProcessId,
     /// Where its data begin.
@@ -54,6 +60,9 @@ pub enum StoreRefusal {
     /// There is no room for so much.
     #[error("the store is full")]
     NoRoom,
+    /// The receiver has ended.
+    #[error("the receiver has ended")]
+    ReceiverGone,
     /// There is no such message (any more), or it is another process's.
     #[error("the store has no such message")]
     Gone,
@@ -76,7 +85,7 @@ pub struct Store {
     /// The first index that was never given.
     fresh: usize,
     messages_max: usize,
-    /// What is taken: the length at each place.
+    /// The room that is taken: its length at each place.
     taken: BTreeMap<u64, u64>,
     /// The count in the number of the next message.
     next: u64,
@@ -98,8 +107,8 @@ impl Store {
         }
     }
 
-    /// The store that an earlier run of the daemon has left with these records. Messages that were not sealed are
-    /// dropped: their senders begin again. So are records that no run writes. `next` was [`Store::next`] at its end.
+    /// The store that an earlier run of the daemon has left with these records. Records that no run writes are dropped.
+    /// `next` was [`Store::next`] at its end.
     #[must_use]
     pub fn resumed(
         quota: u64,
@@ -112,7 +121,7 @@ impl Store {
             let index = message.index();
             let is_free = index < store.messages_max && !store.messages.contains_key(&index);
             let is_known = message.number >> INDEX_BITS < store.next && message.number != 0;
-            if is_free && is_known && message.is_sealed && store.has_room_at(&message) {
+            if is_free && is_known && store.has_room_at(&message) {
                 store.put_in(message);
             }
         }
@@ -144,16 +153,28 @@ impl Store {
         self.messages.values()
     }
 
-    /// Makes room for a message.
+    /// Makes room for a message, or finds the one for which this request of the sender has made room.
     ///
     /// # Errors
-    /// [`StoreRefusal::NoRoom`].
+    /// [`StoreRefusal::NoRoom`]; [`StoreRefusal::ReceiverGone`].
     pub fn store(
         &mut self,
-        sender: ProcessId,
+        (sender, request): (ProcessId, u32),
         receiver: ProcessId,
         bytes: u64,
+        is_gone: impl Fn(ProcessId) -> bool,
     ) -> Result<StoredMessage, StoreRefusal> {
+        let is_it = |it: &&StoredMessage| (it.sender, it.request) == (sender, request);
+        let known = self.messages().filter(is_it).find(|it| !it.is_sealed).copied();
+        if is_gone(receiver) {
+            if let Some(message) = known {
+                self.take_out(message); // its sender does not know the place
+            }
+            return Err(StoreRefusal::ReceiverGone);
+        }
+        if let Some(message) = known {
+            return Ok(message);
+        }
         let room = room_of(bytes);
         if room > self.quota - self.used || self.messages.len() == self.messages_max {
             return Err(StoreRefusal::NoRoom);
@@ -165,7 +186,8 @@ impl Store {
         });
         let number = self.next << INDEX_BITS | index as u64;
         self.next += 1;
-        let message = StoredMessage { number, sender, receiver, place, bytes, is_sealed: false };
+        let is_sealed = false;
+        let message = StoredMessage { number, sender, request, receiver, place, bytes, is_sealed };
         self.put_in(message);
         Ok(message)
     }
@@ -184,12 +206,21 @@ impl Store {
         within(message, offset, bytes)
     }
 
-    /// Its sender has written all of a message. One that is sealed stays so.
+    /// Its sender has written all of a message. One that is sealed stays so, and one whose receiver is gone is freed.
     ///
     /// # Errors
     /// [`StoreRefusal::Gone`].
-    pub fn seal(&mut self, sender: ProcessId, number: u64) -> Result<StoredMessage, StoreRefusal> {
+    pub fn seal(
+        &mut self,
+        sender: ProcessId,
+        number: u64,
+        is_gone: impl Fn(ProcessId) -> bool,
+    ) -> Result<StoredMessage, StoreRefusal> {
         let mut message = self.message(number, |it| it.sender == sender)?;
+        if is_gone(message.receiver) {
+            self.take_out(message);
+            return Err(StoreRefusal::Gone);
+        }
         message.is_sealed = true;
         self.messages.insert(message.index(), message);
         Ok(message)
@@ -217,10 +248,10 @@ impl Store {
         Some(self.take_out(message))
     }
 
-    /// Processes are gone: frees the messages that nobody will fetch, and those that were not sealed.
+    /// Processes are gone: frees the messages that nobody will fetch, and those that nobody will seal.
     pub fn end(&mut self, is_gone: impl Fn(ProcessId) -> bool) -> Vec<StoredMessage> {
         let is_over =
-            |it: &&StoredMessage| is_gone(it.receiver) || !it.is_sealed && is_gone(it.sender);
+            |it: &&StoredMessage| is_gone(if it.is_sealed { it.receiver } else { it.sender });
         let over: Vec<StoredMessage> = self.messages().filter(is_over).copied().collect();
         over.into_iter().map(|message| self.take_out(message)).collect()
     }
@@ -297,6 +328,10 @@ mod tests {
         ProcessId { segment: SegmentId(7), slot: Slot(slot), incarnation: Incarnation(1) }
     }
 
+    fn nobody(_: ProcessId) -> bool {
+        false
+    }
+
     const QUOTA: u64 = 10 * GRAIN;
 
     fn store() -> Store {
@@ -306,7 +341,7 @@ mod tests {
     #[test]
     fn a_message_is_written_sealed_read_and_freed_by_those_whose_it_is() {
         let (mut store, [sender, receiver, other]) = (store(), [1, 2, 3].map(process));
-        let number = store.store(sender, receiver, 100).expect("room").number;
+        let number = store.store((sender, 5), receiver, 100, nobody).expect("room").number;
         let gone = Err(StoreRefusal::Gone);
         assert_eq!(store.get(receiver, number, (0, 1)), gone, "it is not sealed");
         assert_eq!(store.put(other, number, (0, 1)), gone);
@@ -314,8 +349,10 @@ mod tests {
         let outside = Err(StoreRefusal::Outside { bytes: 100 });
         assert_eq!(store.put(sender, number, (10, 91)), outside);
         assert_eq!(store.put(sender, number, (u64::MAX, 2)), outside);
-        assert_eq!(store.seal(receiver, number), gone);
-        assert!(store.seal(sender, number).is_ok() && store.seal(sender, number).is_ok());
+        assert_eq!(store.seal(receiver, number, nobody), gone);
+        for _ in 0..2 {
+            assert!(store.seal(sender, number, nobody).is_ok());
+        }
         assert_eq!(store.put(sender, number, (0, 1)), gone, "it is sealed");
         assert!(store.get(receiver, number, (99, 1)).is_ok());
         assert_eq!(store.get(receiver, number, (99, 2)), outside);
@@ -323,7 +360,7 @@ mod tests {
         assert_eq!(store.free(other, number), None);
         assert!(store.free(receiver, number).is_some());
         assert_eq!((store.used(), store.free(receiver, number)), (0, None));
-        let next = store.store(sender, receiver, 100).expect("room").number;
+        let next = store.store((sender, 6), receiver, 100, nobody).expect("room").number;
         assert!(next != number && store.get(receiver, number, (0, 1)) == gone);
         assert!(store.free(sender, next).is_some(), "its sender gives it up");
     }
@@ -333,50 +370,73 @@ mod tests {
         let (mut store, one) = (store(), process(1));
         assert_eq!(store.quota(), QUOTA);
         for bytes in [QUOTA + 1, u64::MAX] {
-            assert_eq!(store.store(one, one, bytes), Err(StoreRefusal::NoRoom));
+            assert_eq!(store.store((one, 0), one, bytes, nobody), Err(StoreRefusal::NoRoom));
         }
-        let all: Vec<_> = (0..4).map(|_| store.store(one, one, 1).expect("room")).collect();
+        let all: Vec<_> =
+            (0..4).map(|it| store.store((one, it), one, 1, nobody).expect("room")).collect();
         assert_eq!(store.used(), 4 * GRAIN);
-        assert_eq!(store.store(one, one, 1), Err(StoreRefusal::NoRoom), "messages");
+        assert_eq!(store.store((one, 4), one, 1, nobody), Err(StoreRefusal::NoRoom), "messages");
         store.free(one, all[1].number).expect("it is there");
-        assert_eq!(store.store(one, one, 7 * GRAIN), Err(StoreRefusal::NoRoom), "no such gap");
-        let again = store.store(one, one, GRAIN).expect("the gap");
+        let long = store.store((one, 4), one, 7 * GRAIN, nobody);
+        assert_eq!(long, Err(StoreRefusal::NoRoom), "no such gap");
+        let again = store.store((one, 4), one, GRAIN, nobody).expect("the gap");
         assert_eq!((again.place, again.index()), (all[1].place, 1));
         store.free(one, all[0].number).expect("it is there");
-        assert!(store.store(one, one, 6 * GRAIN).is_ok_and(|it| it.place == 4 * GRAIN));
+        let behind = store.store((one, 5), one, 6 * GRAIN, nobody).expect("the end");
+        assert_eq!(behind.place, 4 * GRAIN);
         assert_eq!(store.used(), 9 * GRAIN);
     }
 
     #[test]
     fn messages_end_with_their_receiver_and_unsealed_ones_with_their_sender() {
         let (mut store, [sender, receiver, other]) = (store(), [1, 2, 3].map(process));
-        let sealed = store.store(sender, receiver, 1).expect("room").number;
-        store.seal(sender, sealed).expect("it is there");
-        let begun = store.store(sender, receiver, 1).expect("room").number;
+        let sealed = store.store((sender, 0), receiver, 1, nobody).expect("room").number;
+        store.seal(sender, sealed, nobody).expect("it is there");
+        let begun = store.store((sender, 1), receiver, 1, nobody).expect("room").number;
         let numbers = |freed: Vec<StoredMessage>| -> Vec<u64> {
             freed.into_iter().map(|message| message.number).collect()
         };
         assert_eq!(numbers(store.end(|it| it == other)), []);
         assert_eq!(numbers(store.end(|it| it == sender)), [begun]);
         assert!(store.get(receiver, sealed, (0, 1)).is_ok(), "it survives its sender");
+        let late = store.store((sender, 2), receiver, 1, nobody).expect("room").number;
         assert_eq!(numbers(store.end(|it| it == receiver)), [sealed]);
+        let gone = store.seal(sender, late, |it| it == receiver);
+        assert_eq!(gone, Err(StoreRefusal::Gone), "its sender may have been writing it");
         assert_eq!((store.used(), store.messages().count()), (0, 0));
     }
 
     #[test]
-    fn the_next_run_goes_on_with_what_is_sealed_and_can_be() {
+    fn a_request_that_is_repeated_finds_its_message() {
+        let (mut store, [sender, receiver]) = (store(), [1, 2].map(process));
+        let message = store.store((sender, 7), receiver, 100, nobody).expect("room");
+        assert_eq!(store.store((sender, 7), receiver, 100, nobody), Ok(message));
+        let other = store.store((receiver, 7), receiver, 100, nobody).expect("room");
+        assert_ne!(other.number, message.number);
+        store.seal(sender, message.number, nobody).expect("it is there");
+        let gone = store.store((receiver, 7), receiver, 100, |_| true);
+        assert_eq!((gone, store.messages().count()), (Err(StoreRefusal::ReceiverGone), 1));
+        let later = store.store((sender, 7), receiver, 100, nobody).expect("room");
+        assert_ne!(later.number, message.number, "the numbers of requests begin again one day");
+    }
+
+    #[test]
+    fn the_next_run_goes_on_with_all_that_can_be() {
         let (mut store, one) = (store(), process(1));
-        let all: Vec<_> = (0..3).map(|_| store.store(one, one, 1).expect("room")).collect();
-        let sealed = store.seal(one, all[2].number).expect("it is there");
+        let all: Vec<_> =
+            (0..3).map(|it| store.store((one, it), one, 1, nobody).expect("room")).collect();
+        let sealed = store.seal(one, all[2].number, nobody).expect("it is there");
+        store.free(one, all[1].number).expect("it is there");
         let next = store.next();
         let odd = StoredMessage { place: sealed.place + 1, number: sealed.number - 1, ..sealed };
         let over = StoredMessage { bytes: 65, place: sealed.place - GRAIN, ..odd };
         let outside = StoredMessage { place: u64::MAX / GRAIN * GRAIN, ..odd };
-        let future = StoredMessage { place: 0, number: next << INDEX_BITS, ..sealed };
-        let no_index = StoredMessage { place: 0, number: sealed.number + 1, ..sealed };
-        let records = [all[0], all[1], sealed, sealed, odd, over, outside, future, no_index];
-        let resumed = Store::resumed(QUOTA, 3, next, records);
-        assert_eq!(resumed.messages().collect::<Vec<_>>(), [&sealed]);
-        assert_eq!((resumed.used(), resumed.next()), (GRAIN, next));
+        let future = StoredMessage { place: GRAIN, number: next << INDEX_BITS | 1, ..sealed };
+        let no_index = StoredMessage { place: GRAIN, number: sealed.number + 1, ..sealed };
+        let records = [all[0], sealed, sealed, odd, over, outside, future, no_index];
+        let mut resumed = Store::resumed(QUOTA, 3, next, records);
+        assert_eq!(resumed.messages().collect::<Vec<_>>(), [&all[0], &sealed]);
+        assert_eq!((resumed.used(), resumed.next()), (2 * GRAIN, next));
+        assert_eq!(resumed.store((one, 0), one, 1, nobody), Ok(all[0]), "its answer was lost");
     }
 }
