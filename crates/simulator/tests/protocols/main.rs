@@ -14,6 +14,7 @@ mod names;
 mod pairs;
 mod routes;
 mod silences;
+mod stored;
 
 use crate::machines::ProtocolFailure;
 use landeck_testing::{Random, seed};

@@ -16,11 +16,14 @@
 //! | [`pairs`] | the positions of one pair over lanes that break |
 //! | [`routes`] | pairs of hosts whose connections pass gateways, under cuts |
 //! | [`silences`] | a connection that carries nothing, or whose receiver does not read |
+//! | [`stored`] | messages whose data stay on hosts, over connections that break and relays that start again |
 //! | `growth_parts` | the parts of such jobs, and a checker for each property |
 //! | `host_checks` | the properties of hosts, a checker each |
 //! | `hosts_setting` | the faults of a run |
 //! | `route_checks` | the properties of routes and of pairs behind gateways, a checker each |
 //! | `route_setting` | drawn machines of several networks, their paths and their faults |
+//! | `stored_checks` | the properties of such messages, a checker each |
+//! | `stored_host` | a host that stores data, and its relay |
 //! | `clock`, `link`, `draw`, `event_log` | clocks, links, random numbers, the last events |
 
 pub(crate) mod carried;
@@ -42,6 +45,9 @@ mod route_checks;
 mod route_setting;
 pub(crate) mod routes;
 pub(crate) mod silences;
+pub(crate) mod stored;
+mod stored_checks;
+mod stored_host;
 
 pub(crate) use event_log::ProtocolFailure;
 pub(crate) use hosts_setting::{FaultRates, HostsSetting};
