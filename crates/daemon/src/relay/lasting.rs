@@ -228,6 +228,8 @@ impl Lasting {
             return;
         }
         if ending == Ending::Gone {
+            // It may have stored something behind the word on its end.
+            self.stores.processes_ended(Some(process));
             return self.forget(|it| it.connection.process == process);
         }
         if let Some(source) = self.sources.get_mut(&process) {

@@ -1,12 +1,12 @@
 //! The stores of this host: for each job the data of messages that stay here until their receivers fetch them.
 //!
-//! [`Store`] decides. Its records and the data lie in the segment of the job, so the next run of the daemon goes on with
+//! [`MessageStore`] decides. Its records and the data lie in the segment of the job, so the next run of the daemon goes on with
 //! them. Nothing that comes is trusted: a process writes to what it has stored, and reads what is for it.
 
 use std::collections::{HashMap, HashSet};
 
 use landeck_memory::{Bytes, FarProcess, Segment, StoredRecord};
-use landeck_protocols::hosts::{Store, StoreRefusal, StoredMessage};
+use landeck_protocols::hosts::{MessageStore, StoreRefusal, StoredMessage};
 use landeck_wire::relay::RelayOutcome;
 use landeck_wire::stored::StoredRequest;
 use landeck_wire::{Incarnation, ProcessId, SegmentId, Slot};
@@ -24,7 +24,7 @@ pub(super) struct Stores {
 #[derive(Debug)]
 struct HostStore {
     segment: Segment,
-    store: Store,
+    store: MessageStore,
 }
 
 impl Stores {
@@ -68,9 +68,10 @@ impl HostStore {
         let records = (0..plan.stored_records()).filter_map(|index| segment.stored_record(index));
         let messages = plan.stored_records() as usize;
         let (quota, next) = (plan.store_bytes(), segment.stored_next());
-        let store = Store::resumed(quota, messages, next, records.map(message_of));
-        let its = Self { segment: segment.clone(), store };
+        let store = MessageStore::resumed(quota, messages, next, records.map(message_of));
+        let mut its = Self { segment: segment.clone(), store };
         its.drop_unknown();
+        its.sweep(None);
         its
     }
 

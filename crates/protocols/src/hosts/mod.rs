@@ -50,5 +50,5 @@ pub use measuring::{LinkProbe, LinkSight, Measuring, MeasuringTurn, ProbeStep};
 pub use names::NameTable;
 pub use runs::{numbers_before, run_of};
 pub use snapshot::{HostStanding, Snapshot};
-pub use store::{STORED_MESSAGES_MAX, Store, StoreRefusal, StoredMessage};
+pub use store::{MessageStore, STORED_MESSAGES_MAX, StoreRefusal, StoredMessage};
 pub use timing::HostTiming;

@@ -76,7 +76,7 @@ pub enum StoreRefusal {
 
 /// A store.
 #[derive(Debug)]
-pub struct Store {
+pub struct MessageStore {
     quota: u64,
     used: u64,
     /// The messages by their indices, and the indices that are free again.
@@ -91,7 +91,7 @@ pub struct Store {
     next: u64,
 }
 
-impl Store {
+impl MessageStore {
     /// An empty store for so many bytes and messages.
     #[must_use]
     pub fn new(quota: u64, messages: usize) -> Self {
@@ -108,7 +108,7 @@ impl Store {
     }
 
     /// The store that an earlier run of the daemon has left with these records. Records that no run writes are dropped.
-    /// `next` was [`Store::next`] at its end.
+    /// `next` was [`MessageStore::next`] at its end.
     #[must_use]
     pub fn resumed(
         quota: u64,
@@ -334,8 +334,8 @@ mod tests {
 
     const QUOTA: u64 = 10 * GRAIN;
 
-    fn store() -> Store {
-        Store::new(QUOTA + 1, 4)
+    fn store() -> MessageStore {
+        MessageStore::new(QUOTA + 1, 4)
     }
 
     #[test]
@@ -434,7 +434,7 @@ mod tests {
         let future = StoredMessage { place: GRAIN, number: next << INDEX_BITS | 1, ..sealed };
         let no_index = StoredMessage { place: GRAIN, number: sealed.number + 1, ..sealed };
         let records = [all[0], sealed, sealed, odd, over, outside, future, no_index];
-        let mut resumed = Store::resumed(QUOTA, 3, next, records);
+        let mut resumed = MessageStore::resumed(QUOTA, 3, next, records);
         assert_eq!(resumed.messages().collect::<Vec<_>>(), [&all[0], &sealed]);
         assert_eq!((resumed.used(), resumed.next()), (2 * GRAIN, next));
         assert_eq!(resumed.store((one, 0), one, 1, nobody), Ok(all[0]), "its answer was lost");

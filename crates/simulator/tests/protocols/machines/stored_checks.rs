@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use landeck_kernel::stored::FetchingState;
-use landeck_protocols::hosts::{Store, StoredMessage};
+use landeck_protocols::hosts::{MessageStore, StoredMessage};
 use landeck_wire::ProcessId;
 use landeck_wire::relay::RELAY_PART_BYTES;
 
@@ -88,7 +88,7 @@ fn room_of(message: &StoredMessage) -> u64 {
 }
 
 /// No other message is where a process writes the data of its own.
-pub(super) fn place_is_its_own(store: &Store, sent: &Sent, place: u64) -> Check {
+pub(super) fn place_is_its_own(store: &MessageStore, sent: &Sent, place: u64) -> Check {
     for message in store.messages() {
         let is_apart =
             message.place + room_of(message) <= place || place + sent.bytes <= message.place;
@@ -123,7 +123,7 @@ pub(super) fn message_comes_once(sent: &Sent, come: u64) -> Check {
 }
 
 /// A store takes what its messages take, no more than its quota, and none takes the room of another one.
-pub(super) fn quota_holds(store: &Store) -> Check {
+pub(super) fn quota_holds(store: &MessageStore) -> Check {
     let mut messages: Vec<&StoredMessage> = store.messages().collect();
     messages.sort_by_key(|message| message.place);
     let sum: u64 = messages.iter().map(|message| room_of(message)).sum();
@@ -149,7 +149,7 @@ pub(super) struct Numbers {
 
 impl Numbers {
     /// A number is that of one message. One that is gone does not return, and one that is sealed stays so.
-    pub(super) fn name_one_message(&mut self, store: &Store) -> Check {
+    pub(super) fn name_one_message(&mut self, store: &MessageStore) -> Check {
         let now = store.messages().map(|message| (message.number, *message)).collect();
         let before = std::mem::replace(&mut self.there, now);
         for message in self.there.values() {
@@ -170,7 +170,7 @@ impl Numbers {
 
 /// A message of which its receiver knows is there until the receiver has it.
 pub(super) fn told_messages_are_there<'a>(
-    store: &Store,
+    store: &MessageStore,
     told: impl Iterator<Item = &'a Sent>,
 ) -> Check {
     for sent in told {
@@ -190,7 +190,7 @@ pub(super) fn is_not_refused(sent: &Sent, state: FetchingState) -> Check {
 /// When everything was fetched or given up, nothing is left but sealed messages of which their receivers do not know, as
 /// their senders have died. Returns how many those are.
 pub(super) fn nothing_is_left(
-    store: &Store,
+    store: &MessageStore,
     is_known: impl Fn(u64) -> bool,
     has_died: impl Fn(ProcessId) -> bool,
     is_gone: impl Fn(ProcessId) -> bool,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use landeck_channel::BrokenPeer;
 use landeck_channel::relay_requests::{AnsweredRequests, Turn};
-use landeck_protocols::hosts::{Store, StoreRefusal};
+use landeck_protocols::hosts::{MessageStore, StoreRefusal};
 use landeck_wire::relay::{RelayOutcome, RelayRequest};
 use landeck_wire::stored::StoredRequest;
 use landeck_wire::{Header, ProcessId};
@@ -17,7 +17,7 @@ const QUOTAS: [u64; 6] = [640, 2_000, 70_000, 140_000, 400_000, 1_000_000];
 /// A host that stores data.
 #[derive(Debug)]
 pub(super) struct StoreHost {
-    pub(super) store: Store,
+    pub(super) store: MessageStore,
     /// The data of the store.
     pub(super) data: Vec<u8>,
     /// Its relay runs.
@@ -35,7 +35,7 @@ impl StoreHost {
     /// Draws a host with an empty store.
     pub(super) fn new(draw: &mut Draw) -> Self {
         let messages_max = draw.pick(&[2, 4, 8, 30]);
-        let store = Store::new(draw.pick(&QUOTAS) + draw.below(100), messages_max);
+        let store = MessageStore::new(draw.pick(&QUOTAS) + draw.below(100), messages_max);
         Self {
             data: vec![0; store.quota() as usize],
             store,
@@ -90,7 +90,7 @@ impl StoreHost {
     pub(super) fn start(&mut self) {
         let records: Vec<_> = self.store.messages().copied().collect();
         let (quota, next) = (self.store.quota(), self.store.next());
-        self.store = Store::resumed(quota, self.messages_max, next, records);
+        self.store = MessageStore::resumed(quota, self.messages_max, next, records);
         self.store.end(|it| self.gone.contains(&it));
         self.is_up = true;
     }
