@@ -442,6 +442,7 @@ impl Core {
         let Some(work) = self.requests.get_mut(id) else { return };
         match std::mem::replace(work, Work::Free) {
             Work::Offered { to, context, area, tag, .. } if to == from => {
+                self.stores.heard_of(from);
                 let (position, mark) = (0, 0);
                 *work = Work::Parting(Parting {
                     to,

@@ -200,7 +200,7 @@ impl<N: Channel> Endpoint<N> {
         if let Some(told) = self.start_once(id, to, header, &area) {
             return told;
         }
-        match self.store_wish(id, to, &header) {
+        match self.store_wish(id, to, (&header, bytes)) {
             StoreWish::Receiver | StoreWish::Auto => {}
             wish if bytes > self.channel(to).data_bytes_max() as u64 => {
                 let next = self.start_offer(id, to, header, area);

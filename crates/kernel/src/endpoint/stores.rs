@@ -4,7 +4,7 @@
 //! gets the data from the sender. Meanwhile the sender stores them, and then tells the receiver where they are: the send is
 //! over with that. If the store refuses them, the message stays an offer, and the sender waits as for any other.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use landeck_channel::relay_requests::RelayRequests;
 use landeck_channel::{BrokenPeer, Channel, Peer, SendError, Sink};
@@ -44,6 +44,8 @@ pub(crate) struct Stores {
     usual: StoreWish,
     /// The wishes for contexts.
     by_context: HashMap<u32, StoreWish>,
+    /// The peers that were late: they had not taken a message when this process was about to sleep.
+    late: HashSet<Peer>,
     /// The wishes of sends that have not begun.
     wishes: Vec<(RequestId, StoreWish)>,
     sends: Vec<StoredSend>,
@@ -102,6 +104,14 @@ impl Stores {
     /// Whether a send is being stored.
     pub(crate) fn has(&self, id: RequestId) -> bool {
         self.sends.iter().any(|one| one.id == id)
+    }
+
+    /// A peer has asked for a message that was offered.
+    #[inline]
+    pub(crate) fn heard_of(&mut self, peer: Peer) {
+        if !self.late.is_empty() {
+            self.late.remove(&peer);
+        }
     }
 
     /// Has the store free a message that was fetched, or will not be.
@@ -186,16 +196,25 @@ impl<N: Channel> Endpoint<N> {
         Ok(self.settled(id))
     }
 
-    /// Takes the wish for a send that begins, if its data may stay on a host.
+    /// The wish for a send of so many bytes that begins, if its data may stay on a host.
     #[inline]
-    pub(super) fn store_wish(&mut self, id: RequestId, to: Peer, header: &Header) -> StoreWish {
-        if self.core.stores.has_no_wishes() {
-            return StoreWish::Receiver;
-        }
-        let wish = self.core.stores.wish(id, header.context);
-        match self.is_far(to) && is_of_programs(header.context) && header.kind == Kind::Eager {
-            true => wish,
-            false => StoreWish::Receiver,
+    pub(super) fn store_wish(
+        &self,
+        id: RequestId,
+        to: Peer,
+        (header, bytes): (&Header, u64),
+    ) -> StoreWish {
+        let stores = &self.core.stores;
+        let may_stay = !stores.has_no_wishes()
+            && self.is_far(to)
+            && is_of_programs(header.context)
+            && header.kind == Kind::Eager;
+        match stores.wish(id, header.context) {
+            _ if !may_stay => StoreWish::Receiver,
+            StoreWish::Auto if bytes > WHOLE_BYTES && stores.late.contains(&to) => {
+                StoreWish::Sender
+            }
+            wish => wish,
         }
     }
 
@@ -279,6 +298,7 @@ impl<N: Channel> Endpoint<N> {
                 continue;
             };
             let (to, bytes) = (*to, area.packed_bytes());
+            self.core.stores.late.insert(to);
             self.begin_storing((*id, to), bytes, StoreWish::Auto);
         }
         if !late.is_empty() {
