@@ -371,10 +371,14 @@ impl Job {
 /// [`ErrorKind::NoDaemon`].
 fn connect_to_hosts(shared: &Shared) -> Result<()> {
     let (segment, slot) = (shared.segment.clone(), shared.slot);
+    let mut engine = shared.engine.enter()?;
+    // The hosts of the job may have no names yet.
+    engine
+        .endpoint
+        .set_store(store::resolved(&segment, paths_of(&segment).store).unwrap_or_default());
     if !segment.plan().has_host_tables() {
         return Ok(());
     }
-    let mut engine = shared.engine.enter()?;
     match segment.rank_of(slot).is_some() && !segment.knows_other_hosts() {
         true => engine.endpoint.await_hosts(Box::new(opener(segment, slot))),
         false => open_network(&mut engine.endpoint, &segment, slot).map_err(ErrorKind::NoDaemon)?,
@@ -399,12 +403,16 @@ fn opener(segment: Segment, slot: u32) -> impl FnMut(&mut Endpoint<SharedMemory>
     }
 }
 
+fn paths_of(segment: &Segment) -> Paths {
+    Paths::of(&Settings::from_words(&segment.plan().settings))
+}
+
 fn open_network(
     endpoint: &mut Endpoint<SharedMemory>,
     segment: &Segment,
     slot: u32,
 ) -> io::Result<()> {
-    let paths = Paths::of(&Settings::from_words(&segment.plan().settings));
+    let paths = paths_of(segment);
     let socket = connect_to_daemon(SegmentId(segment.plan().host))?;
     let most = lanes_max(paths.lanes_max);
     let mut lanes = Lanes::with_relays(socket, segment, slot, paths.wish, most)?;

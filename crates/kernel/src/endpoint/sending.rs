@@ -155,7 +155,7 @@ impl<N: Channel> Endpoint<N> {
             };
             let bytes = area.packed_bytes();
             let is_new = header.kind != Kind::Offer && shares_memory && bytes > bytes_max;
-            if is_new && self.allocate_window(bytes).is_none() {
+            if is_new && self.allocate_window(bytes, false).is_none() {
                 any |= self.core.offer_instead(id);
             }
         }
@@ -197,12 +197,15 @@ impl<N: Channel> Endpoint<N> {
                 .unwrap_or_else(|| self.start_offer(id, to, header, area));
         }
         let bytes = area.packed_bytes();
-        if let Some(told) = self.start_once(id, to, header, &area) {
+        let wish = self.store_wish(id, to, (&header, bytes));
+        // On one host data wait in this process's heap.
+        let stays = wish != StoreWish::Receiver && self.has_room_for(bytes);
+        if !stays && let Some(told) = self.start_once(id, to, header, &area) {
             return told;
         }
-        match self.store_wish(id, to, (&header, bytes)) {
+        match wish {
             StoreWish::Receiver | StoreWish::Auto => {}
-            wish if bytes > self.channel(to).data_bytes_max() as u64 => {
+            wish if self.is_far(to) && bytes > self.channel(to).data_bytes_max() as u64 => {
                 let next = self.start_offer(id, to, header, area);
                 if matches!(next, Work::Offered { .. }) {
                     self.begin_storing((id, to), bytes, wish);
@@ -229,12 +232,12 @@ impl<N: Channel> Endpoint<N> {
             return match self.send_eager(to, &header, &area) {
                 Ok(()) => Work::Done(sent(to, header.tag, bytes)),
                 Err(SendError::Full) => Work::Queued { to, header, area, loan: None },
-                Err(SendError::TooLong) => self.start_filling(to, header, area),
+                Err(SendError::TooLong) => self.start_filling(to, header, area, stays),
                 Err(SendError::Gone) => Work::failed(self.gone(to)),
             };
         }
         if self.channel(to).heap_segment(to).is_some() {
-            return self.start_filling(to, header, area);
+            return self.start_filling(to, header, area, stays);
         }
         self.start_offer(id, to, header, area)
     }
@@ -302,9 +305,9 @@ impl<N: Channel> Endpoint<N> {
     }
 
     /// Allocates a window, announces it, and fills as much as fits.
-    fn start_filling(&mut self, to: Peer, header: Header, area: Area) -> Work {
+    fn start_filling(&mut self, to: Peer, header: Header, area: Area, stays: bool) -> Work {
         let total = area.packed_bytes();
-        let Some(block) = self.allocate_window(total) else {
+        let Some(block) = self.allocate_window(total, stays) else {
             return Work::Queued { to, header, area, loan: None };
         };
         let Ok(lent) = self.core.heap.lend(block, &[to.0], 0) else {
@@ -334,10 +337,15 @@ impl<N: Channel> Endpoint<N> {
         }
     }
 
-    /// Allocates a block for a message of this size: for all of it, or a window; a smaller one if memory is short.
-    fn allocate_window(&mut self, total: u64) -> Option<Block> {
+    /// Allocates a block for a message of this size: for all of it, or a window; a smaller one if memory is short. The data of
+    /// one that stays wait there whatever their length.
+    fn allocate_window(&mut self, total: u64, stays: bool) -> Option<Block> {
         let crowded = self.core.segment.plan().is_oversubscribed();
-        let whole_max = if crowded { WHOLE_BYTES_CROWDED } else { WHOLE_BYTES };
+        let whole_max = match (stays, crowded) {
+            (true, _) => total,
+            (false, true) => WHOLE_BYTES_CROWDED,
+            (false, false) => WHOLE_BYTES,
+        };
         let wanted = if total <= whole_max { total } else { WINDOW_BYTES };
         [wanted, wanted.min(WINDOW_BYTES), wanted.min(WINDOW_BYTES / 4)]
             .into_iter()

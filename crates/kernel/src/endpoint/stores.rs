@@ -3,6 +3,9 @@
 //! Such a message begins as an offer. So its header is in its place among the others, and a receiver that takes it at once
 //! gets the data from the sender. Meanwhile the sender stores them, and then tells the receiver where they are: the send is
 //! over with that. If the store refuses them, the message stays an offer, and the sender waits as for any other.
+//!
+//! On one host the data lie in a block of the sender's heap, with or without a wish. With one, the block has room for all of
+//! them whatever their length, and so the sender goes on.
 
 use std::collections::{HashMap, HashSet};
 
@@ -180,7 +183,7 @@ impl<N: Channel> Endpoint<N> {
         tag: u32,
         (area, wish): (Area, StoreWish),
     ) -> Result<Started, Failure> {
-        if !self.is_far(to) || area.packed_bytes() <= self.channel(to).data_bytes_max() as u64 {
+        if area.packed_bytes() <= self.channel(to).data_bytes_max() as u64 {
             return self.send(to, context, tag, area);
         }
         self.check(to, context)?;
@@ -205,16 +208,23 @@ impl<N: Channel> Endpoint<N> {
         (header, bytes): (&Header, u64),
     ) -> StoreWish {
         let stores = &self.core.stores;
-        let may_stay = !stores.has_no_wishes()
-            && self.is_far(to)
-            && is_of_programs(header.context)
-            && header.kind == Kind::Eager;
+        let may_stay =
+            !stores.has_no_wishes() && is_of_programs(header.context) && header.kind == Kind::Eager;
         match stores.wish(id, header.context) {
             _ if !may_stay => StoreWish::Receiver,
             StoreWish::Auto if bytes > WHOLE_BYTES && stores.late.contains(&to) => {
                 StoreWish::Sender
             }
             wish => wish,
+        }
+    }
+
+    /// Whether data may wait in this process's heap that it would not have there otherwise: up to a quarter of it.
+    pub(super) fn has_room_for(&mut self, bytes: u64) -> bool {
+        let most = self.core.segment.plan().heap_bytes_per_process / 4;
+        bytes <= most && {
+            self.core.heap.collect();
+            self.core.heap.bytes_in_use() <= most - bytes
         }
     }
 
