@@ -211,3 +211,125 @@ const fn outcome_of(refusal: StoreRefusal) -> RelayOutcome {
 fn append<const WORDS: usize>(answer: &mut Vec<u8>, words: [u64; WORDS]) {
     words.iter().for_each(|word| answer.extend_from_slice(&word.to_le_bytes()));
 }
+
+#[cfg(test)]
+mod tests {
+    use landeck_memory::{FarRecord, SegmentPlan, SlotRecord, SlotState};
+
+    use super::*;
+
+    const OWN: u64 = 5;
+
+    fn process(segment: u64, slot: u32) -> ProcessId {
+        ProcessId { segment: SegmentId(segment), slot: Slot(slot), incarnation: Incarnation(1) }
+    }
+
+    /// A segment with two processes here and one elsewhere, and a store of 256 KiB.
+    fn segment() -> Segment {
+        let plan = SegmentPlan { heap_bytes_per_process: 512 << 10, ..SegmentPlan::new(OWN, 2) };
+        let plan = SegmentPlan { ranks: 3, far: 1, hosts: 2, guests: 1, ..plan };
+        let segment = Segment::local(&plan);
+        let record =
+            SlotRecord { incarnation: 1, state: SlotState::Alive, ..SlotRecord::default() };
+        (0..2).for_each(|slot| segment.set_slot_record(slot, record));
+        set_far(&segment, SlotState::Alive);
+        segment
+    }
+
+    fn set_far(segment: &Segment, state: SlotState) {
+        let process = FarProcess { host: 9, slot: 0, incarnation: 1 };
+        segment.set_far_record(0, FarRecord { process, state, ..FarRecord::default() });
+    }
+
+    fn ask(
+        stores: &mut Stores,
+        segment: &Segment,
+        (process, number): (ProcessId, u32),
+        (request, bytes): (StoredRequest, &[u8]),
+    ) -> (RelayOutcome, Vec<u8>) {
+        let mut answer = Vec::new();
+        let asked = (number, request, bytes);
+        (stores.perform((segment, process), asked, &mut answer), answer)
+    }
+
+    /// Stores a message of the first process for the one elsewhere, and seals it. Returns its number.
+    fn stored(stores: &mut Stores, segment: &Segment, data: &[u8]) -> u64 {
+        let (sender, receiver) = (process(OWN, 0), process(9, 0));
+        let mut ask = |request, bytes| ask(stores, segment, (sender, 3), (request, bytes));
+        let room = StoredRequest::Store { receiver, bytes: data.len() as u64 };
+        let (outcome, answer) = ask(room, &[]);
+        assert_eq!((outcome, answer.len()), (RelayOutcome::Done, 16));
+        let number = u64::from_le_bytes(*answer.first_chunk().unwrap());
+        let put = StoredRequest::Put { number, offset: 0 };
+        assert_eq!(ask(put, data).0, RelayOutcome::Done);
+        assert_eq!(ask(StoredRequest::Seal { number }, &[]).0, RelayOutcome::Done);
+        number
+    }
+
+    #[test]
+    fn the_next_run_gives_what_this_one_has_stored() {
+        let (segment, receiver) = (segment(), process(9, 0));
+        let (mut stores, data) = (Stores::default(), [7; 1_000]);
+        let number = stored(&mut stores, &segment, &data);
+        assert_eq!(segment.stored_messages(), 1);
+        let mut next = Stores::default();
+        next.resume(&segment);
+        let (offset, bytes) = (990, 10);
+        let get = StoredRequest::Get { number, offset, bytes };
+        let got = ask(&mut next, &segment, (receiver, 0), (get, &[]));
+        assert_eq!(got, (RelayOutcome::Done, vec![7; 10]));
+        let far = StoredRequest::Get { number, offset: 991, bytes };
+        assert_eq!(ask(&mut next, &segment, (receiver, 0), (far, &[])).0, RelayOutcome::Outside);
+        let other = ask(&mut next, &segment, (process(OWN, 1), 0), (get, &[]));
+        assert_eq!(other, (RelayOutcome::Gone, vec![]), "it is another one's");
+        let free = StoredRequest::Free { number };
+        for _ in 0..2 {
+            let freed = ask(&mut next, &segment, (receiver, 1), (free, &[]));
+            assert_eq!(freed, (RelayOutcome::Done, vec![]), "it may be asked twice");
+        }
+        assert_eq!((segment.stored_messages(), segment.stored_record(0)), (0, None));
+        let again = stored(&mut next, &segment, &data);
+        assert_ne!(again, number, "no number comes twice");
+    }
+
+    #[test]
+    fn what_nobody_fetches_is_freed_and_refused() {
+        let (segment, sender) = (segment(), process(OWN, 0));
+        let mut stores = Stores::default();
+        stored(&mut stores, &segment, &[1; 100]);
+        let begun = StoredRequest::Store { receiver: process(OWN, 1), bytes: 100 };
+        assert_eq!(ask(&mut stores, &segment, (sender, 9), (begun, &[])).0, RelayOutcome::Done);
+        stores.processes_ended(None);
+        assert_eq!(segment.stored_messages(), 2, "all live");
+        stores.processes_ended(Some(sender));
+        assert_eq!(segment.stored_messages(), 1, "the sealed one survives its sender");
+        set_far(&segment, SlotState::Dead);
+        stores.processes_ended(None);
+        assert_eq!((segment.stored_messages(), segment.stored_record(0)), (0, None));
+        for receiver in [process(9, 0), process(9, 1), process(OWN, 7), process(8, 0)] {
+            let room = StoredRequest::Store { receiver, bytes: 100 };
+            let asked = ask(&mut stores, &segment, (sender, 10), (room, &[]));
+            assert_eq!(asked.0, RelayOutcome::OwnerGone, "{receiver:?}");
+        }
+    }
+
+    #[test]
+    fn a_look_tells_of_the_room_that_is_left() {
+        let segment = segment();
+        let mut stores = Stores::default();
+        let quota = segment.plan().store_bytes();
+        let room = |stores: &mut Stores| {
+            let asked = (process(9, 0), 0);
+            let (outcome, answer) = ask(stores, &segment, asked, (StoredRequest::Look, &[]));
+            assert_eq!((outcome, answer.len()), (RelayOutcome::Done, 24));
+            u64::from_le_bytes(*answer.first_chunk().unwrap())
+        };
+        assert_eq!(room(&mut stores), quota);
+        stored(&mut stores, &segment, &[1; 640]);
+        assert_eq!(room(&mut stores), quota - 640);
+        let receiver = process(9, 0);
+        let whole = StoredRequest::Store { receiver, bytes: quota - 639 };
+        let asked = ask(&mut stores, &segment, (receiver, 0), (whole, &[]));
+        assert_eq!(asked.0, RelayOutcome::NoRoom);
+    }
+}

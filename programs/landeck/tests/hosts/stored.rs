@@ -222,6 +222,83 @@ fn data_stay_where_a_world_a_mailbox_or_a_post_wishes() {
     cluster.assert_nothing_left();
 }
 
+/// Data that stay, for all kinds of receives: with a deadline, of a held message, posted before, too short, given up with a
+/// mailbox, and by a receiver that leaves without them.
+fn all_kinds() {
+    let job = Job::join().unwrap();
+    let world = job.world();
+    let mut mailbox = job.create_mailbox().unwrap();
+    let mut its = mailbox.address().to_words();
+    world.broadcast(&mut its, 1).unwrap();
+    if world.rank() == 0 {
+        send(&world, 1, 3);
+        world.send(&[1u8], 1, GO).unwrap();
+        // The receive is posted, and the data are asked for while they go to the store.
+        for number in 0..20 {
+            world.receive::<u8>(1, GO).unwrap();
+            world.send(&words(number), 1, Tag(50)).unwrap();
+        }
+        let outbox = job.open_mailbox_by_address(MailboxAddress::from_words(its)).unwrap();
+        (0..3).for_each(|number| outbox.post_values(&words(number)).unwrap());
+        println!("posted");
+        world.receive::<u8>(1, GO).unwrap();
+        send(&world, 1, 2);
+        println!("left behind");
+        stdin().lock().read_line(&mut String::new()).unwrap();
+        world.send(&[1u8], 1, GO).unwrap();
+        return job.leave().unwrap();
+    }
+    let mut received = vec![0u64; LONG];
+    world.receive::<u8>(0, GO).unwrap();
+    let moment = Duration::from_micros(200);
+    let mut missed = 0;
+    while let Err(error) = world.receive_into_within(&mut received, 0, Tag(0), moment) {
+        assert!(matches!(error.kind, ErrorKind::TimedOut(_)), "{error}");
+        missed += 1;
+    }
+    assert!(received == words(0));
+    println!("missed {missed}");
+    let held = world.hold(0, Tag(1)).unwrap();
+    assert!(held.receive_vec::<u64>().unwrap() == words(1));
+    let error = world.receive_into(&mut [0u64; 9], 0, Tag(2)).unwrap_err();
+    assert!(matches!(error.kind, ErrorKind::Truncated { .. }), "{error}");
+    for number in 0..20 {
+        world
+            .scope(|scope| {
+                let request = scope.receive_into(&mut received, 0, Tag(50))?;
+                world.send(&[1u8], 0, GO)?;
+                request.wait()
+            })
+            .unwrap();
+        assert!(received == words(number), "message {number}");
+    }
+    assert!(mailbox.retrieve().unwrap().unpack_all::<u64>() == words(0));
+    drop(mailbox);
+    println!("dropped");
+    world.send(&[1u8], 0, GO).unwrap();
+    world.receive::<u8>(0, GO).unwrap();
+    println!("leaves");
+    job.leave().unwrap();
+}
+
+#[test]
+fn all_kinds_of_receives_fetch_what_stays() {
+    let test = "stored::all_kinds_of_receives_fetch_what_stays";
+    if is_member() {
+        return all_kinds();
+    }
+    let Some(cluster) = Cluster::pair(test) else { return };
+    let mut command = cluster.members(test, "n1:1,n2:1", &["--store", "sender"]);
+    let mut running = start(command.stdin(Stdio::piped()));
+    running.out.wait_for("the last ones", |text| text.contains("left behind"));
+    // What was posted to the mailbox that was dropped is freed.
+    cluster.await_stored("2 messages stored on n1: 2 MB");
+    drop(running.stdin.take());
+    let ended = running.end();
+    assert!(ended.assert(0, &[]).out.contains("leaves\n"), "{ended:?}");
+    cluster.assert_nothing_left();
+}
+
 /// More messages than a store has room for.
 fn too_many() {
     const MANY: u64 = 110;
