@@ -162,6 +162,13 @@ struct Flow {
     is_shut: bool,
 }
 
+impl Flow {
+    /// Whether the end has something to get: bytes, or the word that no more come.
+    fn has_more(&self) -> bool {
+        !self.held.is_empty() || self.is_ended && !self.is_shut
+    }
+}
+
 /// The outcome of a step with a connection.
 enum Step {
     /// It may go on.
@@ -339,7 +346,7 @@ impl Splice {
         for end in 0..2 {
             let (to, from) = (&self.to[end], &self.to[1 - end]);
             let mut flags = EventFlags::empty();
-            flags.set(EventFlags::OUT, !to.held.is_empty());
+            flags.set(EventFlags::OUT, to.has_more());
             flags.set(EventFlags::IN, from.held.is_empty() && !from.is_ended);
             let before = std::mem::replace(&mut self.watched[end], flags);
             let (socket, token) = (&self.ends[end], 2 * number + end as u64);
@@ -438,6 +445,26 @@ mod tests {
         assert!(both.map(|thread| thread.join().unwrap()).iter().all(|is_whole| *is_whole));
         splices.finish(PATIENCE);
         assert_eq!(splices.count(), 0);
+    }
+
+    #[test]
+    fn an_end_passes_in_whatever_round_it_is_read() {
+        let _watchdog = Watchdog::start(Duration::from_secs(170));
+        for pieces in 0..3 * ROUNDS_MAX {
+            let mut splices = Splices::new(PATIENCE);
+            let [mut one, mut other] = spliced(&mut splices, None);
+            one.read_exact(&mut [0; CHALLENGE_BYTES]).unwrap();
+            // Each is a piece that the thread reads, and more come while it reads.
+            let writer = std::thread::spawn(move || {
+                (0..pieces).for_each(|_| other.write_all(&[7; PIECE_BYTES]).unwrap());
+                other.shutdown(Shutdown::Write).unwrap();
+                other
+            });
+            let mut came = Vec::new();
+            one.read_to_end(&mut came).unwrap();
+            assert_eq!(came.len(), pieces * PIECE_BYTES);
+            drop(writer.join().unwrap());
+        }
     }
 
     #[test]
