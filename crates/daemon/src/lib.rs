@@ -13,7 +13,7 @@
 //! | `lanes`, `relay`, `process_socket` | the connections of processes |
 //! | `gateway`, `tunnels` | connections that are passed on, and streams of processes over one connection |
 //! | `reactor`, `orders` | descriptors that a thread waits for, and orders to a thread |
-//! | `links` | what messages between hosts cost |
+//! | `links`, `load` | what messages between hosts cost, and how busy this one is |
 //! | `job` | starting and ending the parts of a job |
 //! | `machine` | machines that stay: their callers, and what their founder knows |
 //! | `journal` | everything that the next run of this daemon needs |
@@ -76,6 +76,7 @@ mod join;
 mod journal;
 mod lanes;
 mod links;
+mod load;
 mod machine;
 mod machine_message;
 mod membership;

@@ -10,7 +10,6 @@ use landeck_wire::{Class, Flags, Header, Kind, REFERENCE_BYTES, Reference};
 use crate::area::Area;
 use crate::backlog::Backlog;
 use crate::chunks::{Chunks, decode_offer};
-use crate::endpoint::stores::Stores;
 use crate::failure::Failure;
 use crate::kept::Kept;
 use crate::mailboxes::Mailboxes;
@@ -21,6 +20,7 @@ use crate::reading::OneCopies;
 use crate::request::{Completion, Received, RequestId};
 use crate::requests::Requests;
 use crate::status::Status;
+use crate::stores::Stores;
 use crate::told::Told;
 use crate::transfer::{
     Active, Collecting, CopiedSends, Draining, Reply, Source, Target, decode_acceptance,

@@ -34,6 +34,7 @@ pub mod request;
 mod requests;
 mod status;
 pub mod stored;
+mod stores;
 mod succession;
 mod told;
 mod transfer;

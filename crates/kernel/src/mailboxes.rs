@@ -5,8 +5,16 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use landeck_wire::ContextId;
+
 /// The first context that is a mailbox; all higher ones are too.
 pub const FIRST_MAILBOX: u32 = 3 << 30;
+
+/// Whether a message is a program's: those of collective operations go to receivers in the same call.
+pub(crate) fn is_of_programs(context: u32) -> bool {
+    const WITHIN_CALLS: u32 = ContextId::COLLECTIVE | ContextId::CREATION | ContextId::AGREEMENT;
+    context >= FIRST_MAILBOX || context & WITHIN_CALLS == 0
+}
 
 /// The most mailboxes of other hosts that a process remembers to be gone.
 const GONE_MAX: usize = 256;

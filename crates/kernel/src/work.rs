@@ -6,12 +6,12 @@ use landeck_wire::Header;
 
 use crate::area::Area;
 use crate::chunks::Chunking;
-use crate::endpoint::stores::StoredReceive;
 use crate::failure::Failure;
 use crate::kept::Kept;
 use crate::matching::{Waiting, Wanted};
 use crate::reading::Reading;
 use crate::request::{Completion, RequestId};
+use crate::stores::StoredReceive;
 use crate::transfer::{Collecting, Draining, Filling, Target};
 
 /// The present work of a request.

@@ -95,6 +95,14 @@ impl World {
         Ok(())
     }
 
+    /// Returns the wish with this name, as [`Job::store_named`](crate::Job::store_named) does.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoStore`](crate::ErrorKind::NoStore).
+    pub fn store_named(&self, name: &str) -> Result<Store> {
+        store::named(&self.shared.segment, name)
+    }
+
     /// Sets where the data of long messages wait for their receivers that this process sends in this world. Without it,
     /// `--store` of `landeck run` or the variable LANDECK_STORE says so for all worlds.
     ///

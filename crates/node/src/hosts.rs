@@ -43,6 +43,14 @@ use landeck_wire::{HostNumber, ProcessId};
 
 use crate::error::{self, Error, Members, Result};
 use crate::job::Job;
+use crate::store::Store;
+
+impl From<&HostOfJob> for Store {
+    /// The wish that data wait on this host.
+    fn from(host: &HostOfJob) -> Self {
+        Self::Host(HostNumber(host.number()))
+    }
+}
 
 /// How long the joining of a started process is waited for, if its program does not say.
 const JOIN_TIME: Duration = Duration::from_secs(30);

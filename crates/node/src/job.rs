@@ -229,6 +229,15 @@ impl Job {
         })
     }
 
+    /// Returns the wish with this name for where the data of long messages wait: `receiver`, `sender`, `auto`, `least-loaded`,
+    /// or the name of a host of the job.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoStore`].
+    pub fn store_named(&self, name: &str) -> Result<Store> {
+        store::named(&self.shared.segment, name)
+    }
+
     /// Ends the whole job and this process, whatever failure policy the job has. The system keeps
     /// the lowest 8 bits of the exit code; if these are 0, which would mean success, the code is 1.
     /// A child made by fork ends alone and says so on standard error.

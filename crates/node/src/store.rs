@@ -5,7 +5,23 @@
 //! job has a wish (`--store`), a world ([`World::set_store`](crate::World::set_store)), a mailbox
 //! ([`Mailbox::set_store`](crate::Mailbox::set_store)), and a single post ([`Outbox::storing`](crate::Outbox::storing)).
 //!
-//! On one host the data of a message wait in the memory that the processes share, so there is nothing to choose.
+//! ```no_run
+//! use landeck::{Job, Store};
+//!
+//! fn main() -> landeck::Result<()> {
+//!     let job = Job::join()?;
+//!     let world = job.world();
+//!     world.set_store(Store::Sender)?;
+//!     if world.rank() == 0 {
+//!         world.send(&vec![7u8; 1 << 20], 1, 5)?; // returns, however late rank 1 is
+//!     } else if world.rank() == 1 {
+//!         world.receive_into(&mut vec![0u8; 1 << 20], 0, 5)?;
+//!     }
+//!     job.leave()
+//! }
+//! ```
+//!
+//! On one host the data wait in the sender's part of the shared memory, up to a quarter of it, whichever place is named.
 
 use landeck_memory::Segment;
 use landeck_wire::HostNumber;
@@ -14,40 +30,15 @@ use landeck_wire::stored::StoreSetting;
 pub use landeck_wire::stored::StoreWish as Store;
 
 use crate::error::{ErrorKind, Result};
-use crate::hosts::HostOfJob;
-use crate::job::Job;
-use crate::world::World;
 
-impl Job {
-    /// Returns the wish with this name: `receiver`, `sender`, `auto`, `least-loaded`, or the name of a host of the job.
-    ///
-    /// # Errors
-    /// [`ErrorKind::NoStore`].
-    pub fn store_named(&self, name: &str) -> Result<Store> {
-        named(&self.shared.segment, name)
-    }
-}
-
-impl World {
-    /// Returns the wish with this name, as [`Job::store_named`] does.
-    ///
-    /// # Errors
-    /// [`ErrorKind::NoStore`].
-    pub fn store_named(&self, name: &str) -> Result<Store> {
-        named(&self.shared.segment, name)
-    }
-}
-
-fn named(segment: &Segment, name: &str) -> Result<Store> {
+/// The wish with this name.
+///
+/// # Errors
+/// [`ErrorKind::NoStore`].
+pub(crate) fn named(segment: &Segment, name: &str) -> Result<Store> {
     let found = resolved(segment, StoreSetting::from_text(name));
     let found = found.filter(|store| can_store(segment, *store));
     Ok(found.ok_or_else(|| ErrorKind::NoStore { host: name.to_owned() })?)
-}
-
-impl From<&HostOfJob> for Store {
-    fn from(host: &HostOfJob) -> Self {
-        Self::Host(HostNumber(host.number()))
-    }
 }
 
 /// The wish of a setting; `None` if no host has its name.

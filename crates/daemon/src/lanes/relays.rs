@@ -18,9 +18,11 @@ use landeck_wire::way::PathWish;
 use landeck_wire::{HostNumber, ProcessId, SegmentId};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::net::sockopt::set_socket_send_buffer_size;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
+};
 
-use super::tunnels::stream_ends;
 use super::{CallRefusal, LaneTools, Lanes, LanesEvent};
 use crate::calls::dial::Dial;
 use crate::calls::listener::Caller;
@@ -29,6 +31,9 @@ use crate::trunks::NoWay;
 
 /// The byte with which the other daemon confirms that its relay has taken a connection.
 const CONFIRMED: [u8; 1] = [1];
+
+/// The bytes that wait for a process, for a tunnel or for the relay on one stream, if the system allows so many.
+const SOCKET_BYTES: usize = 1 << 20;
 
 /// A run of the daemon has so many bits of numbers for connections. Numbers are compared as far as they are half of all apart.
 const RUN_SHIFT: u32 = 24;
@@ -381,6 +386,17 @@ impl Lanes {
         let (segment, silence) = (part.segment.clone(), self.silence);
         Ok(RelayCaller { socket, keys, process, far, segment, host, number, silence })
     }
+}
+
+/// The two ends of a stream on this host: that of the tunnel or the relay, and that of a process or the relay.
+pub(super) fn stream_ends() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let ends = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    for end in [&ends.0, &ends.1] {
+        // What the system does not allow, it lowers. A process may compute when all that it has sent has its place there.
+        let _ = set_socket_send_buffer_size(end, SOCKET_BYTES);
+    }
+    Ok(ends)
 }
 
 #[cfg(test)]

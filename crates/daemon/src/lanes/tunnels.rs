@@ -15,11 +15,9 @@ use landeck_wire::handover::LaneKeys;
 use landeck_wire::preamble::{CHALLENGE_BYTES, PREAMBLE_BYTES, Preamble, Purpose, set_code};
 use landeck_wire::{HostNumber, Incarnation, JobId, ProcessId, SegmentId, Slot};
 use rustix::event::epoll::EventFlags;
-use rustix::net::sockopt::set_socket_send_buffer_size;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use tracing::info;
 
-use super::relays::Wish;
+use super::relays::{Wish, stream_ends};
 use super::{CallRefusal, Connected, LaneTools, Lanes, LanesEvent};
 use crate::relay::RelayCaller;
 use crate::trunks::Trunks;
@@ -27,8 +25,6 @@ use crate::tunnels::{StreamName, TunnelEvent, Tunnels};
 
 /// The slot of a daemon among the ends of lanes, which no process has.
 const DAEMON: Slot = Slot(u32::MAX);
-/// The bytes that wait for a process, for a tunnel or for the relay on one stream, if the system allows so many.
-const SOCKET_BYTES: usize = 1 << 20;
 
 /// The daemon of a host, as the end of a tunnel.
 const fn daemon_of(host: HostNumber) -> ProcessId {
@@ -325,17 +321,6 @@ impl Lanes {
     pub(crate) fn refuse_stream(&self, stream: &BegunStream) {
         self.tunnels.thread.answer(stream.name, None);
     }
-}
-
-/// The two ends of a stream on this host: that of the tunnel or the relay, and that of a process or the relay.
-pub(super) fn stream_ends() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let ends = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    for end in [&ends.0, &ends.1] {
-        // What the system does not allow, it lowers. A process may compute when all that it has sent has its place there.
-        let _ = set_socket_send_buffer_size(end, SOCKET_BYTES);
-    }
-    Ok(ends)
 }
 
 #[cfg(test)]

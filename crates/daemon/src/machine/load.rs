@@ -1,9 +1,10 @@
 //! The look at the load of this host, once a second.
 
-use std::fs::read_to_string;
 use std::time::Duration;
 
 use landeck_protocols::hosts::HostLoad;
+
+use crate::load;
 
 /// The time between two looks.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -31,18 +32,10 @@ impl LoadLooks {
             return None;
         }
         self.due = now + INTERVAL;
-        let load = here();
+        let load = load::here();
         self.last = Some(self.last.map_or(load, |before| load.smoothed(before)));
         self.last
     }
-}
-
-/// The load of this host now. A file that is not there counts as an empty one.
-pub(crate) fn here() -> HostLoad {
-    let text = |path: &str| read_to_string(path).unwrap_or_default();
-    let pressures = ["/proc/pressure/cpu", "/proc/pressure/memory", "/proc/pressure/io"].map(text);
-    let [processor, memory, disk] = &pressures;
-    HostLoad::read(&text("/proc/loadavg"), &text("/proc/meminfo"), [processor, memory, disk])
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ pub(crate) mod founder;
 mod helper;
 pub(crate) mod keeper;
 mod listening;
-pub(crate) mod load;
+mod load;
 mod logout;
 mod own_job;
 pub(crate) mod returning;

@@ -12,7 +12,7 @@ use landeck_wire::stored::StoredRequest;
 use landeck_wire::{Incarnation, ProcessId, SegmentId, Slot};
 
 use super::receivers::is_there;
-use crate::machine::load;
+use crate::load;
 
 /// The stores, by the segments of their jobs.
 #[derive(Debug, Default)]
@@ -126,7 +126,7 @@ impl HostStore {
         Ok(())
     }
 
-    /// What was refused may have freed a message whose receiver is gone.
+    /// The outcome of what the store refuses. A message whose receiver is gone may have been freed by that.
     fn refused(&self, refusal: StoreRefusal) -> RelayOutcome {
         if refusal != StoreRefusal::NoRoom {
             self.drop_unknown();

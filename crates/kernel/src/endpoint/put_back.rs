@@ -10,13 +10,13 @@ use landeck_memory::{NoMemory, room};
 
 use crate::arrival::Core;
 use crate::endpoint::Endpoint;
-use crate::endpoint::stores::StoredReceive;
 use crate::failure::Failure;
 use crate::kept::{Begun, Kept};
 use crate::matching::{Label, Waiting};
 use crate::reading::Reading;
 use crate::request::{Completion, Received, RequestId};
 use crate::status::Status;
+use crate::stores::StoredReceive;
 use crate::transfer::{Collecting, Draining, Target};
 use crate::work::Work;
 

@@ -7,8 +7,6 @@
 //! On one host the data lie in a block of the sender's heap, with or without a wish. With one, the block has room for all of
 //! them whatever their length, and so the sender goes on.
 
-use std::collections::{HashMap, HashSet};
-
 use landeck_channel::relay_requests::RelayRequests;
 use landeck_channel::{BrokenPeer, Channel, Peer, SendError, Sink};
 use landeck_memory::{Bytes, FarRecord, Segment};
@@ -25,11 +23,12 @@ use crate::budget::Interest;
 use crate::endpoint::sending::{WHOLE_BYTES, sent};
 use crate::failure::Failure;
 use crate::kept::Kept;
-use crate::mailboxes::FIRST_MAILBOX;
+use crate::mailboxes::is_of_programs;
 use crate::matching::Waiting;
 use crate::request::RequestId;
 use crate::status::Status;
 use crate::stored::{Fetching, FetchingState, StoredData, Storing, StoringState, free};
+use crate::stores::{SendStep, StoredReceive, StoredSend};
 use crate::transfer::{Collecting, Target};
 use crate::work::Work;
 
@@ -39,95 +38,6 @@ const MESSAGES_PER_LOOK: u32 = 16;
 const LIKE_LOADS: u64 = 50;
 /// The bytes that are copied at once between a store and data whose parts lie apart.
 const BETWEEN_BYTES: u64 = 64 << 10;
-
-/// The messages of an endpoint whose data stay on hosts.
-#[derive(Default)]
-pub(crate) struct Stores {
-    /// The wish for messages without another one.
-    usual: StoreWish,
-    /// The wishes for contexts.
-    by_context: HashMap<u32, StoreWish>,
-    /// The peers that were late: they had not taken a message when this process was about to sleep.
-    late: HashSet<Peer>,
-    /// The wishes of sends that have not begun.
-    wishes: Vec<(RequestId, StoreWish)>,
-    sends: Vec<StoredSend>,
-    /// What is fetched, or will not be.
-    frees: Vec<StoredPlace>,
-    /// Requests whose answers nobody takes.
-    forgotten: Vec<(HostNumber, u32)>,
-    least_loaded: Option<(HostNumber, u32)>,
-}
-
-/// A send whose data are being stored.
-struct StoredSend {
-    id: RequestId,
-    receiver: ProcessId,
-    bytes: u64,
-    step: SendStep,
-    /// The requests to its relay so far, of all sends.
-    asked: u64,
-}
-
-enum SendStep {
-    /// Asks the hosts for their loads: the hosts with their requests.
-    Looking(Vec<(HostNumber, Option<u32>)>, Vec<(u64, u64, HostNumber)>),
-    Storing(HostNumber, Storing),
-    /// Tells the receiver.
-    Telling(StoredPlace),
-}
-
-/// The receive of a message whose data are on a host.
-pub(crate) struct StoredReceive {
-    pub(crate) context: u32,
-    pub(crate) target: Target,
-    pub(crate) status: Status,
-    pub(crate) stored: StoredPlace,
-    pub(crate) fetching: Fetching,
-    /// The position of the message among the unexpected ones.
-    pub(crate) number: u64,
-}
-
-impl Stores {
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.sends.is_empty() && self.frees.is_empty() && self.forgotten.is_empty()
-    }
-
-    /// Whether all data go to the receivers.
-    fn has_no_wishes(&self) -> bool {
-        self.usual == StoreWish::Receiver && self.by_context.is_empty() && self.wishes.is_empty()
-    }
-
-    /// The wish for a send.
-    fn wish(&self, id: RequestId, context: u32) -> StoreWish {
-        let own = self.wishes.iter().find(|(of, _)| *of == id).map(|(_, wish)| wish);
-        *own.or_else(|| self.by_context.get(&context)).unwrap_or(&self.usual)
-    }
-
-    /// Whether a send is being stored.
-    pub(crate) fn has(&self, id: RequestId) -> bool {
-        self.sends.iter().any(|one| one.id == id)
-    }
-
-    /// A peer has asked for a message that was offered.
-    #[inline]
-    pub(crate) fn heard_of(&mut self, peer: Peer) {
-        if !self.late.is_empty() {
-            self.late.remove(&peer);
-        }
-    }
-
-    /// Has the store free a message that was fetched, or will not be.
-    pub(crate) fn free(&mut self, stored: StoredPlace) {
-        self.frees.push(stored);
-    }
-
-    /// Needs the answers of a receive no more.
-    pub(crate) fn forget(&mut self, receive: &StoredReceive) {
-        let host = receive.stored.host;
-        self.forgotten.extend(receive.fetching.waiting().map(|number| (host, number)));
-    }
-}
 
 /// The data of a send, for a store that this process may reach by its memory.
 struct AreaData<'a> {
@@ -499,12 +409,6 @@ impl<N: Channel> Endpoint<N> {
         self.core.requests.put(id, next);
         (true, false)
     }
-}
-
-/// Whether a message is a program's: those of collective operations go to receivers in the same call.
-pub(super) fn is_of_programs(context: u32) -> bool {
-    const WITHIN_CALLS: u32 = ContextId::COLLECTIVE | ContextId::CREATION | ContextId::AGREEMENT;
-    context >= FIRST_MAILBOX || context & WITHIN_CALLS == 0
 }
 
 impl Core {

@@ -1,6 +1,6 @@
 //! The address of a mailbox.
 
-use crate::store::Store;
+use landeck_wire::stored::StoreWish;
 use landeck_wire::{Incarnation, ProcessId, SegmentId, Slot};
 
 /// The address of a mailbox: a plain value that may be sent in any way.
@@ -9,7 +9,7 @@ pub struct MailboxAddress {
     pub(crate) process: ProcessId,
     pub(crate) context: u32,
     /// Where the data of long messages wait for the owner; `None` for the wish of the poster's job.
-    pub(crate) store: Option<Store>,
+    pub(crate) store: Option<StoreWish>,
     /// The place of the mark in the owner's heap that shows that the mailbox exists.
     pub(crate) place: u64,
 }
@@ -40,7 +40,7 @@ impl MailboxAddress {
 
     /// The address of a mailbox of a process, from the two words under which it is registered.
     pub(crate) fn of_words(process: ProcessId, [context, place]: [u64; 2]) -> Self {
-        let store = ((context >> 32) as u32).checked_sub(1).map(Store::from_word);
+        let store = ((context >> 32) as u32).checked_sub(1).map(StoreWish::from_word);
         Self { process, context: context as u32, store, place }
     }
 
