@@ -14,7 +14,7 @@ use landeck_wire::relay::RelayOutcome;
 use landeck_wire::stored::{
     STORED_NOTICE_BYTES, StoreWish, StoredNotice, StoredPlace, StoredRequest,
 };
-use landeck_wire::{ContextId, Header, HostNumber, Incarnation, Kind, ProcessId, SegmentId, Slot};
+use landeck_wire::{Header, HostNumber, Incarnation, Kind, ProcessId, SegmentId, Slot};
 
 use super::{Endpoint, Started};
 use crate::area::Area;
