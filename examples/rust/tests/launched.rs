@@ -21,6 +21,7 @@ const HEAT: &str = env!("CARGO_BIN_EXE_heat");
 const NSECTION: &str = env!("CARGO_BIN_EXE_nsection");
 const OWN_ARCHITECTURE: &str = env!("CARGO_BIN_EXE_own_architecture");
 const ELASTIC: &str = env!("CARGO_BIN_EXE_elastic");
+const LATE_RECEIVER: &str = env!("CARGO_BIN_EXE_late_receiver");
 
 #[test]
 fn heat_is_the_same_on_any_number_of_processes() {
@@ -79,6 +80,20 @@ fn elastic_counts_the_same_whoever_comes_and_goes() {
         assert_eq!(never, is_alone, "{processes}: {output:?}");
     }
     assert_wrote(&Command::new(ELASTIC).arg("10").run(), "4 primes below 10;");
+}
+
+#[test]
+fn a_late_receiver_gets_everything_from_a_sender_that_has_ended() {
+    let _watchdog = Watchdog::start(TEST_LIMIT);
+    let how = ["run", "-n", "3", "--store", "sender", LATE_RECEIVER, "5", "--late", "0.01"];
+    let output = Command::new(launcher()).args(how).run();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && text.contains("5 messages received, all whole"),
+        "{output:?}"
+    );
+    let alone = Command::new(LATE_RECEIVER).run();
+    assert_eq!(alone.status.code(), Some(2), "{alone:?}");
 }
 
 #[test]
