@@ -15,5 +15,6 @@ mod one_copy;
 mod placed_parts;
 mod put_back;
 mod revocation;
+mod stored;
 mod succession;
 mod windows;
