@@ -21,6 +21,7 @@ use landeck_joining::address::{Address, is_listened_to};
 use landeck_memory::JobName;
 use landeck_protocols::door::StartRefusal;
 use landeck_protocols::hosts::{BookingOrder, BookingWish};
+use landeck_wire::stored::StoreSetting;
 use landeck_wire::{HostNumber, JobId, SegmentId};
 use rustix::event::epoll::EventFlags;
 
@@ -230,6 +231,11 @@ impl Launch {
             Ok(HostSpec { number, name, site, segment, cores: Vec::new() })
         };
         let hosts = plan.hosts.iter().map(host).collect::<Result<Vec<HostSpec>, LaunchError>>()?;
+        let has_store = hosts.iter().any(|host| self.store.names(&host.name));
+        if let (StoreSetting::Named(_), false) = (self.store, has_store) {
+            let names: Vec<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
+            return Err(LaunchError::Store { hosts: names.join(", ") });
+        }
         // A job that this host has alone is known by its segment.
         let job = match (&plan.way, hosts.as_slice()) {
             (PartsWay::Here(_), [own, ..]) => own.segment.0,

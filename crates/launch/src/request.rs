@@ -13,6 +13,7 @@ use landeck_hostfile::HostPlacementError;
 use landeck_memory::SegmentError;
 use landeck_memory::plan::SETTINGS_WORDS;
 use landeck_protocols::hosts::BookingOrder;
+use landeck_wire::stored::StoreSetting;
 
 use crate::guardian::{GuardianError, OnFailure};
 use crate::hosts_options::HostsOptions;
@@ -65,6 +66,8 @@ pub struct Launch {
     pub summary: bool,
     /// The settings of all processes.
     pub settings: [u64; SETTINGS_WORDS],
+    /// Where the data of long messages wait, as the settings say: a host that this names must be one of the job's.
+    pub store: StoreSetting,
     /// The hosts of the job; `None` is this host alone.
     pub hosts: Option<HostsOptions>,
     /// The machine that stays in which hosts are booked for the job.
@@ -141,6 +144,14 @@ pub enum LaunchError {
     /// Ranks cannot be placed on the hosts.
     #[error(transparent)]
     Hosts(#[from] HostPlacementError),
+    /// Data shall be stored on a host that the job does not have.
+    #[error(
+        "--store: the job has no host of that name; it is on {hosts}. Name one of them, or sender"
+    )]
+    Store {
+        /// The hosts of the job.
+        hosts: String,
+    },
     /// The limits are too small for the job.
     #[error(transparent)]
     Budget(#[from] BudgetError),
@@ -297,6 +308,7 @@ impl Launch {
             grace: GRACE,
             summary: false,
             settings: [0; SETTINGS_WORDS],
+            store: StoreSetting::default(),
             hosts: None,
             machine: None,
             serves_groups: None,

@@ -170,6 +170,11 @@ pub fn asked<'a>(
     Ok(settings)
 }
 
+/// Returns where the data of long messages wait by these settings.
+pub fn store(settings: &Settings) -> StoreSetting {
+    Paths::of(settings).store
+}
+
 /// Checks a value of a variable; the error says what is wanted.
 ///
 /// # Errors

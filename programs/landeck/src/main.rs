@@ -108,7 +108,10 @@ fn run(mut launch: Launch, wishes: &Wishes, hosts: &HostsAsked) -> ExitCode {
         return failed(&error, error.exit_code());
     }
     match settings(&launch, wishes) {
-        Ok(settings) => launch.settings = settings.to_words(),
+        Ok(settings) => {
+            launch.settings = settings.to_words();
+            launch.store = landeck::settings::store(&settings);
+        }
         Err(error) => return failed(error, LAUNCHER_FAILED),
     }
     match launch.run() {

@@ -219,6 +219,8 @@ fn data_stay_where_a_world_a_mailbox_or_a_post_wishes() {
     }
     let ended = running.end();
     assert_eq!(ended.assert(0, &[]).out.matches("whole\n").count(), 3, "{ended:?}");
+    let refused = run(&mut cluster.members(test, "n1:1,n2:1", &["--store", "n3"]));
+    refused.assert(125, &["--store: the job has no host of that name; it is on n1, n2"]);
     cluster.assert_nothing_left();
 }
 
