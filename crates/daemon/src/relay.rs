@@ -43,6 +43,8 @@ use lasting::{Connection, Ending, Lasting};
 
 /// The bytes of answers that may wait for one process. Beyond, none of its requests is read.
 const UNSENT_MAX: usize = 1 << 20;
+/// So many bytes are sent at once.
+const FLUSHED_BYTES: usize = 128 << 10;
 /// The connections that one process may have. A further one closes its oldest.
 const STREAMS_MAX: usize = 4;
 /// How often one connection is read before the next one has its turn.
@@ -435,6 +437,10 @@ impl Client {
             let mut is_done = false;
             while !is_done && self.stream.unsent() <= UNSENT_MAX {
                 is_done = !self.answer_first(lasting)?;
+                // The other end takes what is there while the next answers are made.
+                if self.stream.unsent() >= FLUSHED_BYTES {
+                    self.stream.flush()?;
+                }
             }
             self.stream.flush()?;
             if is_done || self.stream.unsent() > UNSENT_MAX {
