@@ -565,6 +565,7 @@ impl Lanes {
             self.dial_failed(tools, token);
         }
         self.look_at_relays(tools);
+        self.look_at_streams(tools);
         let outputs = self.machine_of_lanes.look(now);
         self.perform(tools, outputs, None);
         self.judge_reports(tools);
@@ -574,7 +575,7 @@ impl Lanes {
     /// When [`Lanes::tick`] is due.
     pub(crate) fn deadline(&self) -> Option<Duration> {
         let dials = self.dials.values().map(|one| one.dial.deadline());
-        let relays = self.relays.deadline().into_iter();
+        let relays = self.relays.deadline().into_iter().chain(self.tunnels.deadline());
         let reports = self.reports.iter().map(|one| match one.explained_by {
             ExplainedBy::Word => one.due,
             ExplainedBy::Lane | ExplainedBy::Relay => one.due.min(one.again),

@@ -19,6 +19,7 @@ use tracing::info;
 
 use super::relays::{Wish, stream_ends};
 use super::{CallRefusal, Connected, LaneTools, Lanes, LanesEvent};
+use crate::calls::dial::DIAL_TIME;
 use crate::relay::RelayCaller;
 use crate::trunks::Trunks;
 use crate::tunnels::{StreamName, TunnelEvent, Tunnels};
@@ -68,6 +69,7 @@ struct OfferedStream {
     wish: Wish,
     socket: OwnedFd,
     keys: LaneKeys,
+    deadline: Duration,
 }
 
 /// The tunnels of this host.
@@ -105,6 +107,11 @@ impl HostTunnels {
     pub(super) fn forget(&mut self, segment: SegmentId) {
         self.awaited.retain(|wish| wish.own.segment != segment);
         self.offered.retain(|_, one| one.wish.own.segment != segment);
+    }
+
+    /// When the next of the streams that are not accepted is late.
+    pub(super) fn deadline(&self) -> Option<Duration> {
+        self.offered.values().map(|one| one.deadline).min()
     }
 
     /// Whether a stream of a process to a host is being opened.
@@ -204,7 +211,8 @@ impl Lanes {
         let keys = lane_keys(&secret, &challenge, &preamble, cipher, LaneEnd::Dialler);
         let (own, socket) = stream_ends().ok()?;
         self.tunnels.thread.open(name, bytes, own);
-        self.tunnels.offered.insert(name, OfferedStream { wish, socket, keys });
+        let deadline = tools.now + DIAL_TIME;
+        self.tunnels.offered.insert(name, OfferedStream { wish, socket, keys, deadline });
         Some(())
     }
 
@@ -239,6 +247,14 @@ impl Lanes {
         }
     }
 
+    /// Gives up streams that the other daemon does not accept in time: its loop may stand still. The process asks again.
+    pub(super) fn look_at_streams(&mut self, tools: &LaneTools) {
+        let is_late = |_: &StreamName, one: &mut OfferedStream| tools.now >= one.deadline;
+        let late: Vec<Wish> =
+            self.tunnels.offered.extract_if(is_late).map(|(_, one)| one.wish).collect();
+        late.into_iter().for_each(|wish| self.refuse_relay(tools, wish));
+    }
+
     /// Takes what the thread has to say.
     pub(super) fn tunnels_ready(&mut self, tools: &mut LaneTools) {
         for event in self.tunnels.thread.take_events() {
@@ -247,7 +263,7 @@ impl Lanes {
                     self.tunnels.begun.push(BegunStream { name, preamble });
                 }
                 TunnelEvent::Accepted(name) => {
-                    if let Some(OfferedStream { wish, socket, keys }) =
+                    if let Some(OfferedStream { wish, socket, keys, .. }) =
                         self.tunnels.offered.remove(&name)
                     {
                         self.hand_relay(tools, wish, keys, socket);
