@@ -25,7 +25,7 @@ struct Options {
     /// The messages, of 1 MiB each.
     #[arg(default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     messages: u32,
-    /// The seconds that the receiver sleeps when the sender has ended.
+    /// The seconds that the receiver computes when the sender has ended.
     #[arg(long, default_value_t = 2.0)]
     late: f64,
 }
@@ -61,7 +61,7 @@ fn receive(world: &World, options: &Options, name: &str) -> Result<(), Problem> 
         other => drop(other?),
     }
     say(format!("{name}: rank 0 has left"))?;
-    std::thread::sleep(Duration::try_from_secs_f64(options.late).unwrap_or_default());
+    compute(Duration::try_from_secs_f64(options.late).unwrap_or_default());
     let mut received = vec![0; WORDS];
     for number in (0..options.messages).rev() {
         world.receive_into(&mut received, 0, Tag(number))?;
@@ -70,6 +70,15 @@ fn receive(world: &World, options: &Options, name: &str) -> Result<(), Problem> 
         }
     }
     say(format!("{name}: {} messages received, all whole", options.messages))
+}
+
+/// Has something else to do for so long, and looks at no message.
+fn compute(time: Duration) {
+    let began = Instant::now();
+    let mut value = 1.0f64;
+    while began.elapsed() < time {
+        value = std::hint::black_box(value.sqrt() + 1.0);
+    }
 }
 
 /// The words of a message.
