@@ -162,7 +162,11 @@ impl Picture {
             to.map(|(to, gateways)| ((from.number, to), gateways))
         });
         let ways = ways.collect();
-        let is_ending = pictures.iter().any(|picture| picture.is_ending);
+        // A part whose processes have ended is no sign: data may stay there while the job goes on.
+        let lives = |picture: &&HostPicture| {
+            picture.members.iter().any(|member| member.record.state == SlotState::Alive)
+        };
+        let is_ending = pictures.iter().filter(lives).any(|picture| picture.is_ending);
         let processes = pictures.iter().map(|picture| picture.ranks).max().unwrap_or(0);
         let mut boards = HashMap::new();
         for picture in pictures {

@@ -206,8 +206,8 @@ impl Scene {
             (operation, Some(peer)) => {
                 format!("{}: {}", operation.as_str(), self.names.one(peer))
             }
-            (operation, None) if operation.has_message() => {
-                format!("{}: anybody", operation.as_str())
+            (Operation::Send | Operation::Receive | Operation::Probe, None) => {
+                format!("{}: anybody", wait.operation.as_str())
             }
             (Operation::Collective, None) => report::call_name(wait),
             (operation, None) => operation.as_str().to_owned(),
