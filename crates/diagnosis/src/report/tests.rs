@@ -93,6 +93,35 @@ fn the_channel_of_a_message_is_named() {
 }
 
 #[test]
+fn the_host_where_data_stay_is_named_with_the_way_there() {
+    for (operation, peer, words) in [
+        (Operation::Send, Some(process(2, 1)), "to rank 3 on n2 (pid 413), to be stored on n2"),
+        (Operation::Fetch, None, "fetch, stored on n2"),
+    ] {
+        for (gateways, through) in [(vec![], ", a group"), (vec!["g"], ", through g, a group")] {
+            let mut pictures = two_hosts();
+            if !gateways.is_empty() {
+                pictures[0].ways = vec![(1, gateways.into_iter().map(str::to_owned).collect())];
+            }
+            let member = &mut pictures[0].members[0];
+            waits(member, operation, peer);
+            (member.wait.way, member.wait.number) = (MessageWay::Store as u8, 1);
+            let text = report(pictures, Vec::new()).text();
+            assert!(text.contains(&format!("{words}{through}")), "{words}{through}: {text}");
+        }
+    }
+}
+
+#[test]
+fn a_part_whose_processes_have_ended_ends_no_job() {
+    let mut pictures = two_hosts();
+    pictures[0].is_ending = true;
+    assert!(report(pictures.clone(), Vec::new()).verdict().contains("being ended"));
+    pictures[0].members.iter_mut().for_each(|member| member.record.state = SlotState::Departed);
+    assert!(!report(pictures, Vec::new()).verdict().contains("being ended"));
+}
+
+#[test]
 fn a_send_in_one_copy_is_named_on_one_host() {
     let mut pictures = two_hosts();
     pictures.truncate(1);
