@@ -337,3 +337,15 @@ fn a_relay_whose_connection_is_reset_under_load_loses_and_repeats_nothing() {
     }
     reset_under_load(test, &["--path", "relay"]);
 }
+
+#[test]
+fn connections_that_are_reset_under_load_lose_and_repeat_nothing_that_stays() {
+    let test = "resuming::connections_that_are_reset_under_load_lose_and_repeat_nothing_that_stays";
+    if is_member() {
+        return talk_and_reset();
+    }
+    // One fetches over lanes and connections to relays, the other stores over them.
+    for store in ["sender", "n2"] {
+        reset_under_load(test, &["--store", store]);
+    }
+}
