@@ -204,11 +204,11 @@ mod tests {
             let plan = SegmentPlan { takes_hosts: true, ..plan(1, processes) };
             let bare = SegmentPlan { heap_bytes_per_process: 0, ..plan.clone() }.total_bytes();
             for heap in [64 << 10, 4 << 20, 64 << 20] {
-                let file_bytes =
-                    Some(bare + heap * (u64::from(plan.slots()) + 1 + u64::from(processes) / 2));
-                let fitted = fit_segment(plan.clone(), Limits { file_bytes, ..Limits::default() });
+                let most = bare + heap * (u64::from(plan.slots()) + 1 + u64::from(processes) / 2);
+                let limits = Limits { file_bytes: Some(most), ..Limits::default() };
+                let fitted = fit_segment(plan.clone(), limits);
                 let fitted = fitted.expect("it fits");
-                assert!(fitted.store_bytes() != 0 && fitted.total_bytes() <= file_bytes.unwrap());
+                assert!(fitted.store_bytes() != 0 && fitted.total_bytes() <= most);
             }
         }
     }

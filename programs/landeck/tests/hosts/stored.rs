@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, stdin};
 
-use landeck::{ErrorKind, Job, MailboxAddress, Message, Outbox, Tag, World};
+use landeck::{ErrorKind, HostOfJob, Job, MailboxAddress, Message, Outbox, Store, Tag, World};
 
 use super::machines::lab;
 use super::members::is_member;
@@ -88,6 +88,16 @@ impl Cluster {
         let pid = number.parse().unwrap();
         self.signal_pid(host, pid, "KILL");
         wait_until("it is gone", || self.processes(host).iter().all(|it| it.pid != pid));
+    }
+
+    /// Waits until messages are stored on the host of rank 2. Returns its name and its place.
+    fn await_store(&self, running: &Running) -> (String, usize) {
+        running.out.wait_for("the messages", |text| text.contains("sent by"));
+        let said = running.out.text();
+        let store = said.split_once("they wait on ").unwrap().1.lines().next().unwrap().to_owned();
+        self.await_stored(&format!("4 messages stored on {store}"));
+        let host = (0..self.hosts.count()).find(|host| self.hosts.name(*host) == store);
+        (store, host.unwrap())
     }
 
     fn go(&self) {
@@ -242,7 +252,7 @@ fn all_kinds() {
         }
         let outbox = job.open_mailbox_by_address(MailboxAddress::from_words(its)).unwrap();
         (0..3).for_each(|number| outbox.post_values(&words(number)).unwrap());
-        println!("posted");
+        world.send(&[1u8], 1, GO).unwrap();
         world.receive::<u8>(1, GO).unwrap();
         send(&world, 1, 2);
         println!("left behind");
@@ -275,6 +285,7 @@ fn all_kinds() {
         assert!(received == words(number), "message {number}");
     }
     assert!(mailbox.retrieve().unwrap().unpack_all::<u64>() == words(0));
+    world.receive::<u8>(0, GO).unwrap(); // all are posted
     drop(mailbox);
     println!("dropped");
     world.send(&[1u8], 0, GO).unwrap();
@@ -341,10 +352,20 @@ fn a_full_store_makes_its_senders_wait() {
     cluster.assert_nothing_left();
 }
 
-/// Rank 0 stores messages for rank 1 on the host that it is told, and lives on. Rank 1 takes them, or an error.
+/// Rank 0 stores messages for rank 1, on the host of rank 2 if there is one, and lives on. Rank 1 takes them, or an error.
 fn fetch_later() {
     let job = Job::join().unwrap();
     let (world, rank) = (job.world(), job.world().rank());
+    if world.size() == 3 {
+        let own = job.hosts().into_iter().find(HostOfJob::is_own).unwrap();
+        let mut number = [own.number()];
+        world.broadcast(&mut number, 2).unwrap();
+        let host = job.hosts().into_iter().find(|host| host.number() == number[0]).unwrap();
+        world.set_store(Store::from(&host)).unwrap();
+        if rank == 0 {
+            println!("they wait on {}", host.name());
+        }
+    }
     if rank == 0 {
         send(&world, 1, COUNT);
         println!("sent by {}", std::process::id());
@@ -411,14 +432,13 @@ fn a_daemon_that_starts_again_goes_on_with_its_store() {
         return fetch_later();
     }
     let Some(cluster) = lab(test, 3, &["n2", "n3"]) else { return };
-    let options = ["-n", "3", "--map-by", "node", "--store", "n3", "--on-failure", "notify"];
+    let options = ["-n", "3", "--map-by", "node", "--on-failure", "notify"];
     let running = start(&mut cluster.kept(test, &options));
-    running.out.wait_for("the messages", |text| text.contains("sent by"));
-    cluster.await_stored("4 messages stored on n3");
-    let before = cluster.daemon(2);
-    cluster.signal_pid(2, before, "KILL");
-    wait_until("the next run", || cluster.named(2, "landeckd").iter().any(|it| *it != before));
-    cluster.await_stored("4 messages stored on n3");
+    let (store, host) = cluster.await_store(&running);
+    let before = cluster.daemon(host);
+    cluster.signal_pid(host, before, "KILL");
+    wait_until("the next run", || cluster.named(host, "landeckd").iter().any(|it| *it != before));
+    cluster.await_stored(&format!("4 messages stored on {store}"));
     cluster.go();
     let ended = running.end();
     assert!(ended.assert(0, &[]).out.contains("whole\n"), "{ended:?}");
@@ -431,14 +451,13 @@ fn a_lost_store_is_named() {
         return fetch_later();
     }
     let Some(cluster) = lab(test, 3, &["n2", "n3"]) else { return };
-    let options = ["-n", "3", "--map-by", "node", "--store", "n3", "--on-failure", "notify"];
+    let options = ["-n", "3", "--map-by", "node", "--on-failure", "notify"];
     let running = start(&mut cluster.kept(test, &options));
-    running.out.wait_for("the messages", |text| text.contains("sent by"));
-    cluster.await_stored("4 messages stored on n3");
-    cluster.kill_for_good(2);
-    wait_until("n3 is lost", || cluster.state_of("n3").0 != "up");
+    let (store, host) = cluster.await_store(&running);
+    cluster.kill_for_good(host);
+    wait_until("it is lost", || cluster.state_of(&store).0 != "up");
     cluster.go();
     let ended = running.end();
-    let lost = "the message from rank 0 on n1 is lost: its data were stored on n3";
-    assert!(ended.out.contains(lost), "{ended:?}");
+    let lost = format!("the message from rank 0 on n1 is lost: its data were stored on {store}");
+    assert!(ended.out.contains(&lost), "{ended:?}");
 }
