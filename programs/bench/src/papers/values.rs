@@ -86,6 +86,15 @@ impl Values {
         Middle::of(mine.iter().map(|value| value.us))
     }
 
+    /// How many times as long one place takes as another one, in the rounds that have both.
+    pub(crate) fn ratio(&self, place: &ValuePlace, to: &ValuePlace) -> Option<Middle> {
+        let of = |place: &ValuePlace, round| {
+            let is_its = |value: &&Value| value.place == *place && value.round == round;
+            self.values.iter().find(is_its).map(|value| value.us)
+        };
+        Middle::of((0..self.rounds).filter_map(|round| Some(of(place, round)? / of(to, round)?)))
+    }
+
     pub(crate) fn median_us(&self, place: &ValuePlace) -> Option<f64> {
         self.at(place).map(|spread| spread.median)
     }
@@ -178,21 +187,41 @@ pub(super) mod tests {
 
     pub(crate) fn values(study: Study, entries: &[(&str, u32, u64, f64, f64)]) -> Values {
         let value = |&(way, n, bytes, us, others_share): &(&str, u32, u64, f64, f64)| Value {
-            place: ValuePlace::here("broadcast", way, n, bytes),
-            round: 0,
+            others_share,
+            ..value(ValuePlace::here("broadcast", way, n, bytes), 0, us)
+        };
+        of_values(study, entries.iter().map(value).collect())
+    }
+
+    /// Values of places in several rounds.
+    pub(crate) fn values_at(
+        study: Study,
+        entries: impl IntoIterator<Item = (ValuePlace, usize, f64)>,
+    ) -> Values {
+        let all = entries.into_iter().map(|(place, round, us)| value(place, round, us));
+        of_values(study, all.collect())
+    }
+
+    fn value(place: ValuePlace, round: usize, us: f64) -> Value {
+        Value {
+            place,
+            round,
             us,
             batches: 1,
             batches_min_us: us,
             batches_max_us: us,
-            others_share,
+            others_share: 0.0,
             counts: None,
-        };
+        }
+    }
+
+    fn of_values(study: Study, values: Vec<Value>) -> Values {
         Values {
             study,
             title: study.title(),
             machine: Machine::here(),
-            rounds: 1,
-            values: entries.iter().map(value).collect(),
+            rounds: values.iter().map(|value| value.round + 1).max().unwrap_or(0),
+            values,
             facts: Vec::new(),
             troubles: Vec::new(),
         }
