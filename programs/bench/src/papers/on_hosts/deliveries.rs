@@ -5,7 +5,6 @@ use std::fmt::Write;
 use landeck_testing::hosts::{Cable, Wish};
 use plotters::style::RGBColor;
 
-use super::tables::place;
 use crate::candidate::Candidate;
 use crate::papers::grid::{Launch, Study, USUAL};
 use crate::papers::pictures::note;
@@ -77,7 +76,8 @@ impl Delivery {
 
     fn place(&self, bytes: u64) -> ValuePlace {
         let who = Candidate::LandeckMachine.name();
-        place(self.operation, (self.way, who), (HOSTS, HOSTS), bytes)
+        let here = ValuePlace::here(self.operation, self.way, HOSTS, bytes);
+        ValuePlace { who, hosts: HOSTS, ..here }
     }
 
     fn colour(&self) -> RGBColor {
