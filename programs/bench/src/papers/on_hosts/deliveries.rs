@@ -156,7 +156,10 @@ pub(super) fn strips(values: &Values) -> Strips {
         StripGroup { name: name.to_owned(), strips: strips.collect() }
     };
     Strips {
-        title: format!("1999: a message of {} between hosts, by its delivery", size_label(bytes)),
+        title: format!(
+            "1999: the data of {} go to the receiver's host, or wait elsewhere",
+            size_label(bytes)
+        ),
         note: note(values),
         unit: "us".to_owned(),
         groups: vec![
