@@ -27,6 +27,7 @@ mod sample;
 mod standing;
 mod starts;
 mod statistics;
+mod strips;
 mod table;
 mod tokens;
 mod traffic;

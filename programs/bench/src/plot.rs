@@ -4,18 +4,15 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
 
-use plotters::prelude::*;
-use plotters::style::text_anchor::HPos;
+use plotters::style::RGBColor;
 
 use crate::candidate::{ALL, Candidate};
-use crate::chart::{
-    Chart, ChartAxis, FAINT, INK, Line, Scale, TOP, Unit, WIDTH, heading, machine_words, text,
-    white_page,
-};
+use crate::chart::{Chart, ChartAxis, Line, machine_words};
 use crate::figure::{Axis, Figure, Limit, Limits};
-use crate::results::Results;
+use crate::results::{Results, Row};
 use crate::sample::{Point, size_label};
 use crate::statistics::{Middle, short};
+use crate::strips::{Strip, StripGroup, Strips};
 
 /// Of lines that nobody was measured for.
 const FAINT_LINE: RGBColor = RGBColor(120, 120, 120);
@@ -73,7 +70,26 @@ impl Picture {
     pub(crate) fn draw(&self, results: &Results, path: &Path) -> Result<(), Box<dyn Error>> {
         match self.axis {
             Axis::Bytes | Axis::Processes => self.chart(results).draw(path),
-            Axis::Strips => draw_strips(self, results, path),
+            Axis::Strips => self.strips(results).draw(path),
+        }
+    }
+
+    /// One strip for each point and candidate.
+    fn strips(&self, results: &Results) -> Strips {
+        let strip = |row: Row| Strip {
+            name: row.candidate.title().to_owned(),
+            colour: colour(row.candidate),
+            spread: row.spread,
+        };
+        let group = |point: &Point| StripGroup {
+            name: point.label(),
+            strips: results.rows(point).into_iter().map(strip).collect(),
+        };
+        Strips {
+            title: self.title.clone(),
+            note: note(results),
+            unit: self.unit.clone(),
+            groups: self.points.iter().map(group).collect(),
         }
     }
 
@@ -124,59 +140,6 @@ impl Picture {
             Some((f64::from(n), Middle::one(begin * f64::from(n) / f64::from(since))))
         }))
     }
-}
-
-/// One strip for each point and candidate: the median as a dot, the spread as a line, both named.
-fn draw_strips(picture: &Picture, results: &Results, path: &Path) -> Result<(), Box<dyn Error>> {
-    const STEP: i32 = 30;
-    const NAMES: i32 = 330;
-    let points = &picture.points;
-    let rows: usize = points.iter().map(|point| results.rows(point).len() + 2).sum();
-    let height = TOP + rows as i32 * STEP + 60;
-    let area = white_page(path, height)?;
-    heading(&area, &picture.title, &note(results))?;
-    let spreads = points
-        .iter()
-        .flat_map(|point| results.rows(point))
-        .flat_map(|row| [row.spread.min, row.spread.max]);
-    let scale = Scale::logarithmic(spreads, NAMES, WIDTH - 150, 1.3);
-    let unit = Unit::of(&picture.unit, scale.high);
-    for value in scale.ticks() {
-        let x = scale.at(value);
-        area.draw(&PathElement::new(vec![(x, TOP), (x, height - 70)], FAINT))?;
-        text(&area, &short(value * unit.factor), (x, height - 52), HPos::Center, INK)?;
-    }
-    text(
-        &area,
-        &unit.axis_name(),
-        (i32::midpoint(NAMES, WIDTH - 150), height - 20),
-        HPos::Center,
-        INK,
-    )?;
-    let mut y = TOP;
-    for point in points {
-        y += STEP / 2;
-        text(&area, &point.label(), (24, y), HPos::Left, INK)?;
-        y += STEP;
-        for row in results.rows(point) {
-            let style = colour(row.candidate);
-            text(&area, row.candidate.title(), (NAMES - 24, y), HPos::Right, style)?;
-            let ends = vec![(scale.at(row.spread.min), y), (scale.at(row.spread.max), y)];
-            area.draw(&PathElement::new(ends, style.stroke_width(2)))?;
-            area.draw(&Circle::new((scale.at(row.spread.median), y), 6, style.filled()))?;
-            text(
-                &area,
-                &short(row.spread.median * unit.factor),
-                (scale.at(row.spread.max) + 14, y),
-                HPos::Left,
-                style,
-            )?;
-            y += STEP;
-        }
-        y += STEP / 2;
-    }
-    area.present()?;
-    Ok(())
 }
 
 fn note(results: &Results) -> String {

@@ -42,6 +42,8 @@ pub(crate) enum Problem {
         "{wrong} of {all} counts of messages are not those of the paper or of the plan: {first}. All stand in report.txt."
     )]
     OtherCounts { wrong: usize, all: usize, first: String },
+    #[error("study '{name}' needs two sites of two hosts each: add --hosts 4.")]
+    StudyNeedsSites { name: &'static str },
     #[error("{trouble}")]
     NotStarting { trouble: String },
     #[error("{troubles} launches did not end well. They are named in report.txt.")]

@@ -10,6 +10,8 @@ use crate::launch;
 pub(crate) const NAME: &str = "bench";
 /// The variable by which jobs find it.
 pub(crate) const VARIABLE: &str = "LANDECK_MACHINE";
+/// The file that describes it, on the first host.
+const FILE: &str = "/tmp/bench.toml";
 /// A command about a machine that takes longer hangs.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -33,6 +35,24 @@ impl<'a> Standing<'a> {
         let standing = Standing { cluster, places };
         let others = (2..=hosts).map(|host| format!("n{host}")).collect::<Vec<_>>().join(" ");
         let words = format!("start --name {NAME} --all --rsh {REMOTE_SHELL} {others}");
+        standing.call(&words).map(|_| standing)
+    }
+
+    /// Starts a machine from a file that describes it: on the first host, and on all others that the file names.
+    ///
+    /// # Errors
+    /// When a host does not join.
+    pub(crate) fn start_described(
+        cluster: &'a Cluster,
+        places: &'a Places,
+        description: &str,
+    ) -> Result<Self, String> {
+        const WRITE: &str = r#"printf %s "$0" >"$1""#;
+        let words = ["/bin/sh", "-c", WRITE, description, FILE].map(str::to_owned);
+        let written = launch::run(&mut cluster.on_first(&words)?, TIMEOUT);
+        written.trouble.map_or(Ok(()), |trouble| Err(format!("{FILE}: {trouble}")))?;
+        let standing = Standing { cluster, places };
+        let words = format!("start --name {NAME} --all --rsh {REMOTE_SHELL} {FILE}");
         standing.call(&words).map(|_| standing)
     }
 

@@ -1,5 +1,5 @@
-//! The papers' studies on two hosts, in a debug build and as short as they can be: every program runs, the counts of messages
-//! are those of the papers and of the plans, and tables and pictures are written.
+//! The papers' studies on two hosts, and that of deliveries on four, in a debug build and as short as they can be: every program
+//! runs, the counts of messages are those of the papers and of the plans, and tables and pictures are written.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -69,5 +69,31 @@ fn the_papers_are_measured_on_two_hosts() {
         words[0] == words[2] && words[0] != "0"
     };
     assert!(right.len() == 4 && right.iter().all(all_right), "{said}");
+    fs::remove_dir_all(&folder).expect("what was written can be removed");
+}
+
+#[test]
+fn deliveries_are_measured_at_two_sites() {
+    let Some(hosts) = Hosts::or_skip("deliveries_are_measured_at_two_sites", &Wish::hosts(4))
+    else {
+        return;
+    };
+    drop(hosts);
+    build(env!("CARGO"));
+    let _watchdog = Watchdog::start(Duration::from_secs(300));
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench-deliveries");
+    let _ = fs::remove_dir_all(&folder);
+    let mut bench = Command::new(env!("CARGO_BIN_EXE_landeck-bench"));
+    bench.args(["--no-build", "papers", "--hosts", "4", "--study", "deliveries", "--quick"]);
+    let said = succeed(bench.arg("--output").arg(&folder));
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    let rows: Vec<&str> = said
+        .lines()
+        .filter(|line| line.contains(" direct ") || line.contains(" gateway "))
+        .collect();
+    assert_eq!(rows.len(), 8, "{said}");
+    // Short messages travel with their header, and everything else has a time.
+    assert_eq!(rows.concat().matches(" - ").count(), 4, "{said}");
+    assert!(folder.join("hosts-deliveries.png").exists(), "{said}");
     fs::remove_dir_all(&folder).expect("what was written can be removed");
 }

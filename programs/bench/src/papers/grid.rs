@@ -20,6 +20,8 @@ pub(crate) enum Study {
     Collective,
     /// Davies, Matloff 1997: root finding, on several hosts
     Roots,
+    /// Monteil, Garcia, Gauchard, Brun 1999: four deliveries of a message, on several hosts
+    Deliveries,
 }
 
 /// Clusters in an architecture.
@@ -45,6 +47,10 @@ pub(crate) struct Launch {
     pub(crate) way: &'static str,
     /// The preset for all operations of the job; the usual table, if none.
     pub(crate) preset: Option<&'static str>,
+    /// The path of all messages between hosts; the usual one, if none.
+    pub(crate) path: Option<&'static str>,
+    /// The file of the machine in which the job runs, if it runs in one.
+    pub(crate) machine: Option<&'static str>,
     pub(crate) arrangements: Vec<Arrangement>,
     pub(crate) sizes: Vec<u64>,
     /// Operations in a batch.
@@ -86,6 +92,7 @@ impl Study {
             Study::Service => "service",
             Study::Collective => "collective",
             Study::Roots => "roots",
+            Study::Deliveries => "deliveries",
         }
     }
 
@@ -98,6 +105,7 @@ impl Study {
             Study::Service => "2000: broadcast and sync",
             Study::Collective => "2003: scatter and gather, reduce, barrier",
             Study::Roots => "1997: root finding, a round",
+            Study::Deliveries => "1999: four deliveries of a message",
         }
     }
 
@@ -113,7 +121,7 @@ impl Study {
                 let members = collective_members(quick);
                 repeated(self, &members, &["deck2003", "mpi2003"], COLLECTIVE_REPEATS)
             }
-            Study::Roots => Vec::new(),
+            Study::Roots | Study::Deliveries => Vec::new(),
         }
     }
 }
@@ -134,6 +142,8 @@ impl Launch {
             figure,
             way: USUAL,
             preset: None,
+            path: None,
+            machine: None,
             arrangements: Vec::new(),
             sizes: Vec::new(),
             iterations: 1,

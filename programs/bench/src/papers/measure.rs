@@ -18,6 +18,7 @@ use crate::papers::values::{Fact, Value, ValuePlace, Values};
 use crate::results::LaunchValue;
 use crate::rounds::{progress_bar, summarise};
 use crate::sample::{Point, Sample};
+use crate::standing::Standing;
 use crate::statistics::median;
 
 /// How much is measured.
@@ -137,15 +138,17 @@ fn once(
 ) -> Result<(f64, Gained), String> {
     let timeout = if launch.hosts > 0 { TIMEOUT_OVER_HOSTS } else { TIMEOUT };
     let mut command = command(launch, places, effort)?;
-    let (others_share, outcome) = watched(|| launch::run(&mut command, timeout));
-    if let Some(trouble) = outcome.trouble {
+    let ran = standing(launch, places).and_then(|_standing| {
+        let (others_share, outcome) = watched(|| launch::run(&mut command, timeout));
+        outcome.trouble.map_or(Ok((others_share, outcome.samples)), Err)
+    });
+    let (others_share, samples) = ran.inspect_err(|_| {
         if let Some(cluster) = places.cluster.as_ref().filter(|_| launch.hosts > 0) {
             cluster.end();
         }
-        return Err(trouble);
-    }
+    })?;
     let (timed, counted): (Vec<Sample>, Vec<Sample>) =
-        outcome.samples.into_iter().partition(|sample| sample.unit == "ns");
+        samples.into_iter().partition(|sample| sample.unit == "ns");
     let values: Vec<Value> = summarise(timed, median)
         .into_iter()
         .map(|measured| value(launch, round, others_share, measured))
@@ -160,6 +163,13 @@ fn once(
         return Err("printed no value".to_owned());
     }
     Ok((others_share, Gained { values, facts }))
+}
+
+/// The machine in which a launch runs, for its turn alone.
+fn standing<'a>(launch: &Launch, places: &'a Places) -> Result<Option<Standing<'a>>, String> {
+    let cluster = places.cluster.as_deref();
+    let described = cluster.zip(launch.machine);
+    described.map(|(cluster, text)| Standing::start_described(cluster, places, text)).transpose()
 }
 
 fn command(launch: &Launch, places: &Places, effort: &Effort) -> Result<Command, String> {
@@ -196,6 +206,10 @@ fn command(launch: &Launch, places: &Places, effort: &Effort) -> Result<Command,
     command.env_remove(landeck::settings::COLLECTIVES);
     if let Some(preset) = launch.preset {
         command.env(landeck::settings::COLLECTIVES, preset);
+    }
+    command.env_remove(landeck::settings::PATH).env_remove(landeck::settings::STORE);
+    if let Some(path) = launch.path {
+        command.env(landeck::settings::PATH, path);
     }
     Ok(command)
 }

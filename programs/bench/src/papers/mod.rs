@@ -76,8 +76,9 @@ pub(crate) fn run(options: &PapersOptions, places: &Places) -> Result<(), Proble
     let effort = options.effort();
     let mut report = Report::begin(&options.output)?;
     let mut measured: Vec<Values> = Vec::new();
-    if options.studies.contains(&Study::Roots) {
-        return Err(Problem::StudyNeedsHosts { name: Study::Roots.name() });
+    let of_hosts = [Study::Roots, Study::Deliveries];
+    if let Some(study) = of_hosts.into_iter().find(|study| options.studies.contains(study)) {
+        return Err(Problem::StudyNeedsHosts { name: study.name() });
     }
     for study in options.studies(Study::ALL) {
         let launches = study.launches(options.quick);
@@ -96,7 +97,8 @@ pub(crate) fn run(options: &PapersOptions, places: &Places) -> Result<(), Proble
 impl PapersOptions {
     /// Whether other libraries are measured as well.
     pub(crate) fn has_peers(&self) -> bool {
-        self.hosts.is_some()
+        let is_alone = matches!(self.studies[..], [Study::Deliveries]);
+        self.hosts.is_some() && !is_alone
     }
 
     /// The wanted ones of these studies.

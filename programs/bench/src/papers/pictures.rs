@@ -42,7 +42,7 @@ pub(crate) fn pictures(values: &Values) -> Vec<(String, Chart)> {
                 (format!("{operation}{size}"), collective(values, &operation, bytes))
             })
             .collect(),
-        Study::Roots => Vec::new(),
+        Study::Roots | Study::Deliveries => Vec::new(),
     };
     all.into_iter().filter(|(_, chart)| !chart.lines.is_empty()).collect()
 }
@@ -157,14 +157,18 @@ pub(super) fn chart(
     axis: ChartAxis,
     lines: impl Iterator<Item = Line>,
 ) -> Chart {
+    let lines = lines.filter(|line| !line.values.is_empty()).collect();
+    Chart { title, note: note(values), unit: "us".to_owned(), axis, lines }
+}
+
+/// The machine and the rounds, for below a title.
+pub(super) fn note(values: &Values) -> String {
     let rounds = values.rounds;
     let machine = machine_words(&values.machine);
-    let note = match rounds {
+    match rounds {
         1 => format!("{machine} One round, and its spread."),
         _ => format!("{machine} Medians of {rounds} rounds, and their spread."),
-    };
-    let lines = lines.filter(|line| !line.values.is_empty()).collect();
-    Chart { title, note, unit: "us".to_owned(), axis, lines }
+    }
 }
 
 pub(super) fn message_axis() -> ChartAxis {

@@ -22,7 +22,7 @@ pub(crate) fn study(values: &Values) -> String {
         Study::Processes => processes(&mut text, values),
         Study::Service => service(&mut text, values),
         Study::Collective => collective(&mut text, values),
-        Study::Roots => {}
+        Study::Roots | Study::Deliveries => {}
     }
     text + &troubles(values)
 }

@@ -86,6 +86,21 @@ impl Values {
         Middle::of(mine.iter().map(|value| value.us))
     }
 
+    /// How many times as long one place takes as another one, in the rounds that have both. Rounds with a disturbed launch
+    /// count only where there are no others.
+    pub(crate) fn ratio(&self, place: &ValuePlace, to: &ValuePlace) -> Option<Middle> {
+        let of = |place: &ValuePlace, round| {
+            self.values.iter().find(|value| value.place == *place && value.round == round)
+        };
+        let pairs: Vec<(&Value, &Value)> = (0..self.rounds)
+            .filter_map(|round| Some((of(place, round)?, of(to, round)?)))
+            .collect();
+        let is_calm = |(one, other): &(&Value, &Value)| one.is_calm() && other.is_calm();
+        let has_calm = pairs.iter().any(is_calm);
+        let counted = pairs.into_iter().filter(|pair| !has_calm || is_calm(pair));
+        Middle::of(counted.map(|(one, other)| one.us / other.us))
+    }
+
     pub(crate) fn median_us(&self, place: &ValuePlace) -> Option<f64> {
         self.at(place).map(|spread| spread.median)
     }
@@ -178,21 +193,41 @@ pub(super) mod tests {
 
     pub(crate) fn values(study: Study, entries: &[(&str, u32, u64, f64, f64)]) -> Values {
         let value = |&(way, n, bytes, us, others_share): &(&str, u32, u64, f64, f64)| Value {
-            place: ValuePlace::here("broadcast", way, n, bytes),
-            round: 0,
+            others_share,
+            ..value(ValuePlace::here("broadcast", way, n, bytes), 0, us)
+        };
+        of_values(study, entries.iter().map(value).collect())
+    }
+
+    /// Values of places in several rounds.
+    pub(crate) fn values_at(
+        study: Study,
+        entries: impl IntoIterator<Item = (ValuePlace, usize, f64)>,
+    ) -> Values {
+        let all = entries.into_iter().map(|(place, round, us)| value(place, round, us));
+        of_values(study, all.collect())
+    }
+
+    fn value(place: ValuePlace, round: usize, us: f64) -> Value {
+        Value {
+            place,
+            round,
             us,
             batches: 1,
             batches_min_us: us,
             batches_max_us: us,
-            others_share,
+            others_share: 0.0,
             counts: None,
-        };
+        }
+    }
+
+    fn of_values(study: Study, values: Vec<Value>) -> Values {
         Values {
             study,
             title: study.title(),
             machine: Machine::here(),
-            rounds: 1,
-            values: entries.iter().map(value).collect(),
+            rounds: values.iter().map(|value| value.round + 1).max().unwrap_or(0),
+            values,
             facts: Vec::new(),
             troubles: Vec::new(),
         }
@@ -212,6 +247,21 @@ pub(super) mod tests {
         );
         let at = |way: &str| all.median_us(&ValuePlace::here("broadcast", way, 24, 4));
         assert_eq!((at("daisy@2"), at("daisy@3")), (Some(10.0), Some(6.5)));
+    }
+
+    #[test]
+    fn ratios_are_those_of_calm_rounds() {
+        let place = |way: &str| ValuePlace::here("broadcast", way, 24, 4);
+        let (one, other) = (place("daisy@2"), place("daisy@3"));
+        let entries = [(0, 10.0, 4.0), (1, 90.0, 3.0), (2, 9.0, 3.0)];
+        let both = entries.into_iter().flat_map(|(round, us, base_us)| {
+            [(one.clone(), round, us), (other.clone(), round, base_us)]
+        });
+        let mut all = values_at(Study::Sizes, both);
+        assert_eq!(all.ratio(&one, &other).map(|it| it.max), Some(30.0));
+        all.values[2].others_share = 0.5;
+        let found = all.ratio(&one, &other).unwrap();
+        assert_eq!((found.min, found.max), (2.5, 3.0));
     }
 
     #[test]

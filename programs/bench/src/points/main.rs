@@ -29,6 +29,8 @@
 //! | `service_paper` | the same as the paper describes it, with rank 0 as the server, and the messages of each call |
 //! | `service_calls` | the messages of each call of a group with a server, and of one without; one process on each host |
 //! | `roots` | a round of root finding: all tell each other, or a master and messages through a hypercube |
+//! | `stored` | long messages to hosts that are reached and to others, whose data go to the receiver or wait elsewhere |
+//! | `unstored` | the same with data that go to the receiver |
 //! | `traffic` | frames, bytes and system calls of connections between hosts, of all processes in one operation |
 //! | `collective` | `iterations` times scatter and gather, reduce, barrier |
 
@@ -52,6 +54,7 @@ mod report;
 mod reproducible;
 mod roots;
 mod settings;
+mod stored;
 mod stream;
 mod traffic;
 mod words;
@@ -153,6 +156,8 @@ fn measure_figure(bench: &Bench) -> Result<(), Trouble> {
         "service" => repeated::service(bench),
         "collective" => repeated::collective(bench),
         "roots" => roots::measure(bench),
+        "stored" => stored::measure(bench, &stored::ALL),
+        "unstored" => stored::measure(bench, &stored::TO_RECEIVER),
         "traffic" => traffic::measure(bench),
         "service_group" => group::service(bench, GroupOptions::default()),
         "service_served" => group::service(bench, group::served_by_creator()),

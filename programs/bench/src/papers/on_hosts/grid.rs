@@ -1,5 +1,6 @@
 //! The processes, hosts and sizes that are measured on several hosts.
 
+use super::deliveries;
 use crate::candidate::Candidate;
 use crate::papers::grid::{
     Arrangement, COLLECTIVE_REPEATS, FIXED_PROCESSES, Launch, Program, SERVICE_REPEATS, SIZES,
@@ -35,6 +36,7 @@ impl Grid {
             Study::Service => self.services(),
             Study::Collective => self.collectives(),
             Study::Roots => self.roots(),
+            Study::Deliveries => deliveries::launches(),
             Study::Processes => Vec::new(),
         }
     }

@@ -4,9 +4,11 @@
 //! |---|---|
 //! | `grid.rs` | what is measured |
 //! | `counts.rs` | counts of messages, which must be those of the papers and of the plans |
+//! | `deliveries.rs` | all of the study of deliveries, which has hosts and a picture of its own |
 //! | `tables.rs`, `pictures.rs` | what is shown |
 
 mod counts;
+mod deliveries;
 mod grid;
 mod pictures;
 mod tables;
@@ -15,6 +17,7 @@ use std::process::Command;
 use std::rc::Rc;
 
 use landeck_host::say::say;
+use landeck_testing::hosts::Wish;
 
 use super::grid::Study;
 use super::measure;
@@ -30,19 +33,34 @@ pub(super) fn run(options: &PapersOptions, hosts: u32, places: &Places) -> Resul
     if options.studies.contains(&Study::Processes) {
         return Err(Problem::StudyNeedsOneHost { name: Study::Processes.name() });
     }
+    if hosts < deliveries::HOSTS && options.studies.contains(&Study::Deliveries) {
+        return Err(Problem::StudyNeedsSites { name: Study::Deliveries.name() });
+    }
     let mut report = Report::begin(&options.output)?;
     let mut places = places.clone();
-    places.cluster = Some(Rc::new(Cluster::make(hosts)?));
     let grid = Grid {
         hosts,
         is_quick: options.quick,
         processes: options.processes,
-        libraries: libraries(options, &places)?,
+        libraries: if options.has_peers() { libraries(options, &places)? } else { Vec::new() },
     };
     let effort = options.effort();
     let (mut checked, mut troubles) = (Vec::new(), 0);
-    let studies = [Study::Service, Study::Sizes, Study::Collective, Study::Roots];
+    let mut studies = vec![Study::Service, Study::Sizes, Study::Collective, Study::Roots];
+    if hosts >= deliveries::HOSTS {
+        studies.push(Study::Deliveries);
+    }
     for study in options.studies(studies) {
+        let wish = match study {
+            Study::Deliveries => Some(deliveries::wish()),
+            _ if places.cluster.is_none() => Some(Wish::hosts(hosts as usize)),
+            _ => None,
+        };
+        if let Some(wish) = wish {
+            // First the others go.
+            places.cluster = None;
+            places.cluster = Some(Rc::new(Cluster::of(wish)?));
+        }
         let launches = grid.launches(study);
         say(&format!(
             "{}: up to {} rounds of {} launches, {} minutes at most\n",
@@ -58,6 +76,10 @@ pub(super) fn run(options: &PapersOptions, hosts: u32, places: &Places) -> Resul
             report.add(&simulated(options, &places)?)?;
         }
         keep(&report, &values, pictures::pictures(&values))?;
+        if study == Study::Deliveries {
+            let strips = deliveries::strips(&values);
+            report.draw("hosts-deliveries", |path| strips.draw(path))?;
+        }
         checked.extend(counted);
         troubles += values.troubles.len();
     }

@@ -43,6 +43,8 @@ pub(super) fn pictures(values: &Values) -> Vec<(String, Chart)> {
             let title = "1997: a round of root finding, one process on each host".to_owned();
             vec![("hosts-roots".to_owned(), along_hosts(values, "roots", 0, title))]
         }
+        // It has strips.
+        Study::Deliveries => Vec::new(),
     };
     all.into_iter().filter(|(_, chart)| !chart.lines.is_empty()).collect()
 }

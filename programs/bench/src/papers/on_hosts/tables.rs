@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::counts::Count;
+use super::deliveries;
 use crate::papers::grid::{FIXED_PROCESSES, Study, USUAL};
 use crate::papers::measure::MPI;
 use crate::papers::paper2005::TABLE_1;
@@ -26,14 +27,17 @@ pub(super) fn study(values: &Values, counts: &[Count]) -> String {
         Study::Service => service(&mut text, values),
         Study::Collective => collective(&mut text, values),
         Study::Roots => roots(&mut text, values),
+        Study::Deliveries => deliveries::table(&mut text, values),
     }
     let wrong: Vec<&Count> = counts.iter().filter(|count| !count.is_right()).collect();
     let right = counts.len() - wrong.len();
-    let _ = writeln!(
-        text,
-        "  {right} of {} counts of messages are those of the paper and of the plans.",
-        counts.len()
-    );
+    if !counts.is_empty() {
+        let _ = writeln!(
+            text,
+            "  {right} of {} counts of messages are those of the paper and of the plans.",
+            counts.len()
+        );
+    }
     for count in wrong {
         let _ = writeln!(text, "  Wrong: {count}.");
     }
