@@ -71,7 +71,8 @@ pub(crate) fn measure(bench: &Bench, deliveries: &[Delivery]) -> Measured {
             lab.batch(delivery, &mut data[..bytes], |_| true)?;
         }
     }
-    Ok(())
+    // Nobody leaves a host on which data of others wait.
+    Ok(bench.world.barrier()?)
 }
 
 /// The processes and hosts of the job.
