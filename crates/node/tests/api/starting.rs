@@ -82,6 +82,8 @@ fn started_processes_take_part_in_the_next_operation_of_a_grown_group() {
         grow_to(&mut member, 2);
         let known = job.hosts();
         assert_eq!((known.len(), known[0].processes()), (1, 2));
+        // No process starts before the other one has looked.
+        job.world().barrier().unwrap();
         if job.world().rank() == 0 {
             let program = this(name).variable("GREETING", "hello");
             let first = start(job, &program);
