@@ -206,7 +206,7 @@ impl Picture {
     }
 
     /// The names of the gateways between the host of a process and that of a number, as
-    /// [`JobPicture::gateways_between`] gives them.
+    /// [`Picture::gateways_between`] gives them.
     pub fn gateways_to_host(&self, from: ProcessId, to: u16) -> Vec<&str> {
         let Some(from) = self.host_of(from).map(|host| host.number) else { return Vec::new() };
         // A host that is looked at from itself says nothing of its ways, but the other one does.
