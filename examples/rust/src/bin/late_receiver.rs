@@ -15,7 +15,7 @@ use landeck_examples::program::{self, Problem, say};
 
 /// The words of a message: 1 MiB.
 const WORDS: usize = 128 << 10;
-/// A tag with which nobody sends: who waits for it waits for the end of the other process.
+/// No process sends with this tag. A receive with it ends when the other process ends.
 const NEVER: Tag = Tag(u16::MAX as u32);
 
 /// Sends to a receiver that is late.

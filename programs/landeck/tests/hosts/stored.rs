@@ -14,7 +14,7 @@ const LONG: usize = 128 << 10;
 /// The words of `landeck top` about each host where data stay.
 const STORED: &str = " stored on ";
 const GO: Tag = Tag(1_000);
-/// A tag with which nobody sends: the wait for it ends with the other process.
+/// No process sends with this tag. A receive with it ends when the other process ends.
 const NEVER: Tag = Tag(1_001);
 /// The messages that go to each store.
 const COUNT: u64 = 4;
@@ -98,6 +98,15 @@ impl Cluster {
         self.await_stored(&format!("4 messages stored on {store}"));
         let host = (0..self.hosts.count()).find(|host| self.hosts.name(*host) == store);
         (store, host.unwrap())
+    }
+
+    /// Starts two processes, and waits until the messages of the first one are stored on its host.
+    fn stored_by_first(&self, test: &str) -> Running {
+        let options = ["--store", "sender", "--on-failure", "notify"];
+        let running = start(&mut self.members(test, "n1:1,n2:1", &options));
+        running.out.wait_for("the messages", |text| text.contains("sent by"));
+        self.await_stored("4 messages stored on n1");
+        running
     }
 
     fn go(&self) {
@@ -396,10 +405,7 @@ fn a_killed_sender_loses_nothing_that_is_stored() {
         return fetch_later();
     }
     let Some(cluster) = Cluster::pair(test) else { return };
-    let options = ["--store", "sender", "--on-failure", "notify"];
-    let running = start(&mut cluster.members(test, "n1:1,n2:1", &options));
-    running.out.wait_for("the messages", |text| text.contains("sent by"));
-    cluster.await_stored("4 messages stored on n1");
+    let running = cluster.stored_by_first(test);
     cluster.kill_said(0, &running, "sent by ");
     cluster.go();
     let ended = running.end();
@@ -414,10 +420,7 @@ fn what_a_killed_receiver_leaves_is_freed() {
         return fetch_later();
     }
     let Some(cluster) = Cluster::pair(test) else { return };
-    let options = ["--store", "sender", "--on-failure", "notify"];
-    let running = start(&mut cluster.members(test, "n1:1,n2:1", &options));
-    running.out.wait_for("the messages", |text| text.contains("sent by"));
-    cluster.await_stored("4 messages stored on n1");
+    let running = cluster.stored_by_first(test);
     cluster.kill_said(1, &running, "receiver ");
     cluster.await_stored("");
     cluster.go();
