@@ -5,10 +5,10 @@
 
 use std::ptr::NonNull;
 
+use landeck_channel::Channel;
 use landeck_channel::incast::Incast;
 use landeck_channel::loopback::{Loopback, Wires};
 use landeck_channel::tokens::{Priority, TokenWish};
-use landeck_channel::{BrokenPeer, Channel, Sink, Verdict};
 use landeck_kernel::{Area, Endpoint, Peer, RequestId, Started};
 use landeck_memory::{
     Buffer, Bytes, FarProcess, FarRecord, Segment, SegmentPlan, SlotRecord, SlotState,
@@ -17,6 +17,8 @@ use landeck_testing::Watchdog;
 use landeck_transports::SharedMemory;
 use landeck_wire::{Header, Kind};
 use std::time::Duration;
+
+use crate::seen::Seen;
 
 const CONTEXT: u32 = 1;
 const TAG: u32 = 4;
@@ -29,21 +31,6 @@ struct Played {
     far: Peer,
     other: Loopback,
     seen: Seen,
-}
-
-/// The messages that have come.
-#[derive(Default)]
-struct Seen(Vec<(Header, Vec<u8>)>);
-
-impl Sink for Seen {
-    fn arrive(&mut self, _from: Peer, header: &Header, data: Bytes<'_>) -> Verdict {
-        self.0.push((*header, data.to_vec()));
-        Verdict::Taken
-    }
-
-    fn broken(&mut self, from: Peer, what: BrokenPeer) {
-        panic!("{from:?}: {what}");
-    }
 }
 
 impl Played {

@@ -15,6 +15,7 @@ mod one_copy;
 mod placed_parts;
 mod put_back;
 mod revocation;
+mod seen;
 mod stored;
 mod succession;
 mod windows;

@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 
 use landeck_channel::loopback::{Loopback, Wires};
 use landeck_channel::relay_requests::RelayRequests;
-use landeck_channel::{BrokenPeer, Channel, SendError, Sink, Verdict};
+use landeck_channel::{BrokenPeer, Channel, SendError, Sink};
 use landeck_kernel::{Area, Endpoint, Failure, Peer, RequestId, Started, Wanted};
 use landeck_memory::{
     Buffer, Bytes, FarProcess, FarRecord, Segment, SegmentPlan, SlotRecord, SlotState,
@@ -17,6 +17,8 @@ use landeck_transports::SharedMemory;
 use landeck_wire::relay::{RELAY_PART_BYTES, RelayOutcome, RelayRequest};
 use landeck_wire::stored::{StoreWish, StoredNotice, StoredPlace, StoredRequest};
 use landeck_wire::{Header, HostNumber, Kind, ProcessId};
+
+use crate::seen::Seen;
 
 const CONTEXT: u32 = 1;
 const TAG: u32 = 4;
@@ -59,21 +61,6 @@ impl Channel for Relayed {
             requests.connected(1);
             requests
         }))
-    }
-}
-
-/// The messages that have come to the other process.
-#[derive(Default)]
-struct Seen(Vec<(Header, Vec<u8>)>);
-
-impl Sink for Seen {
-    fn arrive(&mut self, _from: Peer, header: &Header, data: Bytes<'_>) -> Verdict {
-        self.0.push((*header, data.to_vec()));
-        Verdict::Taken
-    }
-
-    fn broken(&mut self, from: Peer, what: BrokenPeer) {
-        panic!("{from:?}: {what}");
     }
 }
 
