@@ -1,4 +1,4 @@
-//! What has come to the process that a test plays.
+//! The messages that have come to the process that a test plays.
 
 use landeck_channel::{BrokenPeer, Sink, Verdict};
 use landeck_kernel::Peer;
