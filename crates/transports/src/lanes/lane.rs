@@ -56,6 +56,7 @@ pub(super) struct Lane {
     /// The looks at this connection, and the connections before that brought nothing over.
     looks: SilenceLooks,
     barren: Barren,
+    rest: Rest,
     /// The other side has sent what no process sends. No further connection is taken.
     is_refused: bool,
     /// The packets of this connection that came out of order until they were last asked for.
@@ -71,6 +72,13 @@ pub(super) enum Break {
     System(i32),
     /// It carried nothing.
     Silent(LaneSilence),
+}
+
+/// What still comes from a process that is gone: the frames received so far, and since when there were no more.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rest {
+    received: u64,
+    since: Option<Duration>,
 }
 
 /// The incoming half of a lane.
@@ -117,6 +125,7 @@ impl Lane {
             broke: None,
             looks: SilenceLooks::default(),
             barren: Barren::default(),
+            rest: Rest::default(),
             is_refused: false,
             disorder: 0,
             owner: std::process::id(),
@@ -214,6 +223,17 @@ impl Lane {
         let began_at = self.outgoing.began_at.unwrap_or(received);
         let is_hopeless = self.barren.count(began_at, has_more);
         self.end(Break::Silent(LaneSilence { is_hopeless, ..silence }), epoll);
+    }
+
+    /// Looks at a time at the lane to a process that is gone. Its host or a gateway may be unable to close the connection, so
+    /// that ends here when nothing has come for `limit`.
+    pub(super) fn look_at_rest(&mut self, now: Duration, limit: Duration, epoll: &OwnedFd) {
+        let received = self.pair.positions().received;
+        let since = self.rest.since.filter(|_| self.rest.received == received).unwrap_or(now);
+        self.rest = Rest { received, since: Some(since) };
+        if now.saturating_sub(since) >= limit {
+            self.finish(libc::ETIMEDOUT, epoll);
+        }
     }
 
     /// Since when the connection carries nothing of what it was given, by the last look.

@@ -59,7 +59,7 @@ use std::time::Duration;
 
 use landeck_channel::relay_requests::RelayRequests;
 use landeck_channel::{Channel, Peer, SendError, Sink, Traffic, URGENT_BYTES_MAX};
-use landeck_memory::{Bytes, LaneRecord, Segment};
+use landeck_memory::{Bytes, FarRecord, LaneRecord, Segment};
 use landeck_wire::handover::{Handover, LaneKeys};
 use landeck_wire::way::{Extent, LaneState, MessageWay, PathWish, Receiver, choose};
 use landeck_wire::{Class, Header, HostNumber};
@@ -480,9 +480,15 @@ impl Lanes {
         }
         self.silence_due = now + SILENCE_INTERVAL;
         for &far in &self.open {
+            let record = self.segment.as_ref().map(|segment| segment.far_record(far));
             let place = &mut self.places[far as usize];
             let Some(lane) = &mut place.lane else { continue };
             lane.look_at_silence(now, limit, &self.epoll);
+            let is_gone =
+                |it: FarRecord| it.state.is_gone() || it.process.incarnation > place.incarnation;
+            if record.is_some_and(is_gone) {
+                lane.look_at_rest(now, limit, &self.epoll);
+            }
             if lane.is_over() && !std::mem::replace(&mut place.is_offering, true) {
                 self.offering.push(far);
             }
@@ -739,6 +745,10 @@ impl Channel for Lanes {
 
     fn is_read_out(&self, peer: Peer) -> bool {
         let Some(far) = self.number_of(peer) else { return true };
+        // Nothing closes the connections of a lost host.
+        if self.segment.as_ref().is_some_and(|segment| segment.far_record(far).is_host_lost) {
+            return true;
+        }
         let lane = self.places[far as usize].lane.as_ref();
         lane.map_or(self.is_welcome, |lane| lane.is_read_out())
             && self.relayed.as_ref().is_none_or(|relayed| relayed.is_read_out(far))

@@ -29,6 +29,7 @@ mod sites;
 mod soak;
 mod starting;
 mod stored;
+mod survivors;
 mod suspicions;
 mod tunnels;
 

@@ -30,7 +30,7 @@ impl Cluster {
     }
 
     /// The connections of the job's processes to the other host, or to its relay; with this path, those of the daemons.
-    fn connections(&self, path: &str) -> Vec<Ports> {
+    pub(super) fn connections(&self, path: &str) -> Vec<Ports> {
         let owner = if path == "daemons" { "\"landeckd\"" } else { "\"hosts-" };
         let mut all = Vec::new();
         for host in 0..2 {
@@ -50,7 +50,7 @@ impl Cluster {
     }
 
     /// Lets rules about packets be asked before the table of the host's own addresses.
-    fn let_rules_come_first(&self) {
+    pub(super) fn let_rules_come_first(&self) {
         for host in 0..2 {
             self.shell(host, "ip rule add pref 100 lookup local && ip rule del pref 0");
         }
@@ -58,7 +58,7 @@ impl Cluster {
 
     /// Swallows all packets of these connections where they come in. What was swallowed before is forgotten: its connections
     /// are closed, and others may have their ports by now.
-    fn swallow(&self, connections: &[Ports]) {
+    pub(super) fn swallow(&self, connections: &[Ports]) {
         for host in 0..2 {
             let mut script = "while ip rule del pref 1 2>/dev/null; do :; done\n".to_owned();
             for (first, second) in connections {
