@@ -155,7 +155,7 @@ fn another_gateway_takes_over_and_nothing_is_lost() {
         return numbers();
     }
     let test = "another_gateway_takes_over_and_nothing_is_lost";
-    let options = ["--host-timeout", "1"];
+    let options = ["--host-timeout", "3"]; // under load, hosts are silent for a second
     let Some(cluster) = lab(test, 6, &[1, 2, 3, 4], &options) else { return };
     let mut running = start(&mut cluster.job_on_each(TEST, &["--on-failure", "notify"]));
     let out = running.out.clone();
