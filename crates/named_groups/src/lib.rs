@@ -14,7 +14,8 @@
 //! | `membership` | joining, and a view of the members |
 //! | `message` | a message on its way into a group |
 //! | `sending` | broadcasting: waiting for room, eviction |
-//! | `origin` | the words that name the sender of a message, and the client of a request |
+//! | `origin` | a process as the log names it; the words that name the sender of a message, and the client of a request |
+//! | `parties` | the processes of a group, as this process reaches them |
 //! | `subscription` | the messages that a mailbox retrieves from a group |
 //! | `sync` | synchronisation: `arrival` on the roll or in the log, `sync_wait` for the other members |
 //! | `roll_members` | the members of a view as bits of the roll |

@@ -5,13 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use landeck_engine::Engine;
-use landeck_engine::peers::process_of;
-use landeck_kernel::Peer;
 use landeck_memory::gate::Entry;
 use landeck_memory::{Bytes, Gate, ThreadMode, fork, room};
 use landeck_objects::group_log::{Described, WaitsFor};
-use landeck_protocols::service::{EntryWord, Outcome, Phase, Seat};
-use landeck_wire::{Incarnation, ProcessId};
+use landeck_protocols::service::{GroupEntry, Outcome, Phase, Seat};
+use landeck_wire::ProcessId;
 
 use crate::answer::Answer;
 use crate::error::{Result, ServiceError};
@@ -383,7 +381,7 @@ impl Subscription {
         }
         let replica = &self.replica;
         let left = replica.with(|local| {
-            replica.append(local, EntryWord::Leave(self.seat), |local| {
+            replica.append(local, GroupEntry::Leave(self.seat), |local| {
                 // Messages that were accepted before the entry are copied before the entry can be accepted.
                 let is_member = local.state.member(self.seat).is_some();
                 let all = local.state.broadcasts();
@@ -545,9 +543,7 @@ impl Subscription {
 
     fn sender(&self, described: &Described) -> MessageSender {
         let origin = Origin::from_words(described.words);
-        let incarnation = Incarnation(origin.incarnation);
-        let process = process_of(&self.replica.shared.segment, Peer(origin.slot));
-        let process = ProcessId { incarnation, ..process };
+        let process = self.replica.sender_process(origin.process);
         MessageSender { process, member: origin.sender }
     }
 

@@ -23,15 +23,19 @@
 //! Entries without a meaning any more (of a member that has gone, or a cut that was already made) change nothing. So
 //! every process that sees a death may append it.
 
+mod cut;
 mod entry;
 mod snapshot;
 mod state;
 
-pub use entry::{Ask, Asking, EntryWord, GroupEntry, Joining, Seat, Serving, WaitingSender};
+pub use cut::{Cut, CutMember};
+pub use entry::{Ask, Asking, GroupEntry, Joining, Party, Seat, Serving, WaitingSender};
 pub use snapshot::SNAPSHOT_WORDS_MAX;
-pub use state::{Cut, Gone, MemberRecord, Outcome, Phase, Rules, Server, State};
+pub use state::{Gone, MemberRecord, Outcome, Phase, Rules, Server, State};
 
 /// The largest number of members of a group.
 pub const MEMBERS_MAX: usize = 1 << 10;
+/// The largest number of hosts of a group.
+pub const HOSTS_MAX: usize = 1 << 10;
 /// The largest number of broadcasts of a group that are held at once.
 pub const HELD_MAX: usize = 256;
