@@ -42,8 +42,6 @@ pub(crate) struct Follower {
     sending: Option<(OperationId, Box<[u64]>)>,
     /// Broadcasts that this client has asked for and that it has not been told of: their numbers and the requests.
     asked: Vec<(u64, u32)>,
-    /// Its broadcasts that are held.
-    pub(crate) tickets: Vec<u64>,
 }
 
 /// The common part of the feeds of all followers of a group.
@@ -71,7 +69,6 @@ impl Follower {
             is_last_told: false,
             sending: None,
             asked: Vec::new(),
-            tickets: Vec::new(),
         }
     }
 
@@ -122,6 +119,11 @@ impl Follower {
         is_sent && self.arrived == self.feed
     }
 
+    /// Whether a broadcast of it is held. Then it is told how far members have taken messages.
+    fn is_held(&self, state: &State) -> bool {
+        state.held().iter().any(|held| held.process == self.process)
+    }
+
     /// Whether there is something to tell.
     pub(crate) fn is_due(&self, basis: &FeedBasis<'_>, local: &LocalState) -> bool {
         let Some(state) = &self.state else { return true };
@@ -129,7 +131,7 @@ impl Follower {
             || self.look > self.told_look
             || (basis.is_last && !self.is_last_told)
             || (self.awaits_delivery && basis.replica.log.sent_on() > self.told_delivered)
-            || (!self.tickets.is_empty() && self.told_marks != marks_of(basis.replica, local))
+            || (self.is_held(&local.state) && self.told_marks != marks_of(basis.replica, local))
     }
 
     /// Forgets the feed that was sent.

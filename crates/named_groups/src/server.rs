@@ -107,6 +107,8 @@ struct ServedGroup {
     followers: Vec<Follower>,
     /// There was such a client, so each broadcast of this host's processes wakes the server.
     has_fed: bool,
+    /// The held broadcasts of other hosts, when this server looked last.
+    far_held: usize,
     /// The number of the name by which other hosts find the group.
     name: Option<u64>,
     /// The group has ended, or has another server: only followers are told so.
@@ -305,7 +307,7 @@ impl Server<'_> {
         if served.has_fed {
             replica.log.waits(WaitsFor::Messages, false);
         }
-        served.tickets().for_each(|_| replica.log.is_held(false));
+        (0..served.far_held).for_each(|_| replica.log.is_held(false));
         self.withdraw_name(served.name);
         if let Ok(mut engine) = self.shared.engine.enter() {
             engine.endpoint.close_mailbox(context);
@@ -433,12 +435,10 @@ impl Server<'_> {
     /// Appends a request that is not a broadcast.
     fn append_asked(&mut self, context: u32, client: Client, asking: &Asking) -> Result<()> {
         let Some(served) = self.groups.get_mut(&context) else { return Ok(()) };
-        let asking = &served.on_behalf(asking)?;
         let Some(outcome) = served.append_asked(asking)? else {
             return self.tell_refusal(context, client);
         };
         if client.peer >= self.shared.segment.plan().slots() {
-            served.note_held(client, asking.what, outcome);
             return Ok(());
         }
         match (asking.what, outcome) {
@@ -520,8 +520,18 @@ impl Server<'_> {
 impl ServedGroup {
     fn new(replica: Arc<Replica>, epoch: u64, name: Option<u64>) -> Self {
         let (syncing, destroying, followers) = (Vec::new(), Vec::new(), Vec::new());
-        let (has_fed, is_over) = (false, false);
-        Self { replica, epoch, seen: 0, syncing, destroying, followers, has_fed, name, is_over }
+        Self {
+            replica,
+            epoch,
+            seen: 0,
+            syncing,
+            destroying,
+            followers,
+            has_fed: false,
+            far_held: 0,
+            name,
+            is_over: false,
+        }
     }
 
     /// Whether the log has entries since the last look.

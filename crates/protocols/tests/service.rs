@@ -56,7 +56,7 @@ fn draw(random: &mut Random, state: &State) -> GroupEntry {
     };
     let host = random.below(state.hosts().len() as u64) as u16;
     let process = Party { host, slot: random.below(10) as u16, incarnation: 1 };
-    match random.below(41) {
+    match random.below(42) {
         0..8 => GroupEntry::Broadcast { was_held: random.below(2) == 0, by: None },
         8..16 => GroupEntry::Join(Joining { process, context: 1, place: 64 }),
         16..18 => GroupEntry::Hold(process),
@@ -66,6 +66,7 @@ fn draw(random: &mut Random, state: &State) -> GroupEntry {
         24 => GroupEntry::Evict(seat),
         25..36 => GroupEntry::Sync(seat),
         36..39 => GroupEntry::Cut { number: state.cuts_made() + random.below(3) },
+        40 => GroupEntry::HostGone(host),
         39 => GroupEntry::Host(SegmentId(random.below(5))),
         _ if random.below(4) == 0 => GroupEntry::Destroy,
         _ => GroupEntry::End,
@@ -81,6 +82,20 @@ fn check(before: &State, after: &State, entry: GroupEntry, outcome: Outcome) {
     assert!(after.has_started() || !before.has_started(), "it is a latch");
     let changed = before.members().len() != after.members().len();
     assert_eq!(after.view() != before.view(), changed, "a view for each change");
+    if changed {
+        let view = after.view_after(before.view()).expect("the view is remembered");
+        assert_eq!((view.number, view.after), (after.view(), before.broadcasts()));
+        let members = after.members().iter().map(|it| (it.id, it.joined_at));
+        assert!(view.members.iter().map(|it| (it.id, it.joined_at)).eq(members));
+        let difference = before.members().len().abs_diff(after.members().len());
+        assert_eq!((view.changes.len(), view.has_missed), (difference, false));
+    }
+    if before.view() > 0 {
+        // A view stays what it was, as long as it is remembered.
+        let (old, new) =
+            (before.view_after(before.view() - 1), after.view_after(before.view() - 1));
+        assert_eq!(old, new);
+    }
     let is_message = matches!(outcome, Outcome::Broadcast(number) if number == before.broadcasts());
     assert_eq!(after.broadcasts() - before.broadcasts(), u64::from(is_message));
     assert!(before.phase() != Phase::Ended || after.phase() == Phase::Ended, "the end is final");

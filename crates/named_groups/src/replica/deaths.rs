@@ -1,5 +1,7 @@
 //! Recording in the log that members, waiting senders and servers are gone.
 
+use std::collections::BTreeSet;
+
 use landeck_memory::SlotState;
 use landeck_protocols::service::{Gone, GroupEntry, Party, Phase, State};
 
@@ -24,6 +26,9 @@ impl Replica {
         if self.copy().is_some() {
             return Ok(());
         }
+        for host in self.lost_hosts(&local.state) {
+            self.append(local, GroupEntry::HostGone(host), |_| Ok(()))?;
+        }
         let state = &local.state;
         let members = state.members().iter().filter_map(|member| {
             Some(match self.how_party_left(state, member.process)? {
@@ -43,6 +48,19 @@ impl Replica {
         }
         self.follow_server(local);
         Ok(())
+    }
+
+    /// The numbers of lost hosts that members are on.
+    fn lost_hosts(&self, state: &State) -> BTreeSet<u16> {
+        let segment = &self.shared.segment;
+        let is_lost = |process: Party| {
+            let far = self.peer(state, process)?.checked_sub(segment.plan().slots())?;
+            let record = segment.far_record(far);
+            let is_its_own = record.process.incarnation == process.incarnation;
+            (is_its_own && record.is_host_lost).then_some(())
+        };
+        let lost = state.members().iter().filter(|member| is_lost(member.process).is_some());
+        lost.map(|member| member.process.host).collect()
     }
 
     /// Has this process serve the members of other hosts after a server that is gone, if it is the one to do so.

@@ -10,7 +10,7 @@ use landeck_kernel::{Area, Peer, Started};
 use landeck_memory::system::now_ns;
 use landeck_memory::{Buffer, Operation, WaitRecord};
 use landeck_objects::group_log::{Progress, WaitsFor};
-use landeck_protocols::service::{Ask, Asking, GroupEntry, Outcome, Party, Phase};
+use landeck_protocols::service::{GroupEntry, Outcome, Party, Phase};
 
 use super::{Client, ServedGroup, Server};
 use crate::answer::Answer;
@@ -207,6 +207,7 @@ impl Server<'_> {
     pub(super) fn feed_followers(&mut self) -> Result<()> {
         for served in self.groups.values_mut() {
             served.drop_the_gone(self.shared)?;
+            served.watch_held()?;
             served.publish_delivered()?;
             served.feed(self.shared)?;
         }
@@ -277,41 +278,18 @@ impl ServedGroup {
         })
     }
 
-    /// The request in the form in which this server has it accepted: it holds broadcasts for clients on other hosts.
-    pub(super) fn on_behalf(&self, asking: &Asking) -> Result<Asking> {
-        Ok(match asking.what {
-            Ask::Hold(_) => {
-                let own = self.replica.with(|local| Ok(self.replica.own_party(&local.state)))?;
-                Asking { what: Ask::Hold(own), ..*asking }
-            }
-            _ => *asking,
-        })
-    }
-
-    /// Remembers what this server holds for a client on another host.
-    pub(super) fn note_held(&mut self, client: Client, what: Ask, outcome: Outcome) {
-        let log = &self.replica.log;
-        let mut followers = self.followers.iter_mut();
-        let Some(follower) = followers.find(|it| it.context == client.context) else { return };
-        match (what, outcome) {
-            (_, Outcome::Held(ticket)) => {
-                follower.tickets.push(ticket);
-                log.is_held(true);
-            }
-            (Ask::Release { ticket }, _) => {
-                let held = follower.tickets.len();
-                follower.tickets.retain(|it| *it != ticket);
-                if follower.tickets.len() < held {
-                    log.is_held(false);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// The tickets of all broadcasts that this server holds for others.
-    pub(super) fn tickets(&self) -> impl Iterator<Item = u64> + '_ {
-        self.followers.iter().flat_map(|follower| follower.tickets.iter().copied())
+    /// Looks at how many broadcasts of other hosts are held: members that take messages make room for them.
+    fn watch_held(&mut self) -> Result<()> {
+        let Self { replica, far_held, .. } = self;
+        let now = replica.with(|local| {
+            let state = &local.state;
+            let far = state.held().iter().filter(|held| !replica.is_near(state, held.process));
+            Ok(far.count())
+        })?;
+        (*far_held..now).for_each(|_| replica.log.is_held(true));
+        (now..*far_held).for_each(|_| replica.log.is_held(false));
+        *far_held = now;
+        Ok(())
     }
 
     /// Whether all members on other hosts have a broadcast.
@@ -379,16 +357,10 @@ impl ServedGroup {
         self.forget(shared, |it| replica.how_it_left(it.peer, it.process.incarnation).is_some())
     }
 
-    /// Forgets followers, and holds no broadcasts for them.
+    /// Forgets followers.
     fn forget(&mut self, shared: &Shared, is_one: impl Fn(&Follower) -> bool) -> Result<()> {
-        let Self { replica, followers, .. } = self;
-        for mut gone in followers.extract_if(.., |follower| is_one(follower)) {
+        for mut gone in self.followers.extract_if(.., |follower| is_one(follower)) {
             gone.give_up(&mut *shared.engine.enter()?);
-            for ticket in gone.tickets {
-                replica.log.is_held(false);
-                let entry = GroupEntry::Release { ticket };
-                replica.with(|local| replica.append(local, entry, |_| Ok(())).map(drop))?;
-            }
         }
         Ok(())
     }

@@ -34,6 +34,7 @@ const DESTROY: u32 = 10;
 const END: u32 = 11;
 const CUT: u32 = 12;
 const VACATE: u32 = 13;
+const HOST_GONE: u32 = 14;
 
 /// The kinds of details, above the low half of their second word.
 const JOIN: u64 = 1 << 32;
@@ -66,6 +67,7 @@ pub fn word_of(entry: &GroupEntry, cell: u32) -> u32 {
         GroupEntry::End => (END, 0),
         GroupEntry::Cut { number } => (CUT, number as u32),
         GroupEntry::Vacate { epoch } => (VACATE, epoch as u32),
+        GroupEntry::HostGone(host) => (HOST_GONE, host.into()),
     };
     kind << VALUE_BITS | value & VALUE_MASK
 }
@@ -107,6 +109,7 @@ pub fn entry_of(word: u32, details: Details, state: &State) -> Option<GroupEntry
         DESTROY => GroupEntry::Destroy,
         END => GroupEntry::End,
         CUT => GroupEntry::Cut { number: last_with(value, state.cuts_made() + 1) },
+        HOST_GONE => GroupEntry::HostGone(u16::try_from(value).ok()?),
         VACATE => GroupEntry::Vacate { epoch: last_with(value, state.epochs()) },
         _ => return None,
     })
@@ -148,7 +151,7 @@ pub const fn asking_details(asking: &Asking) -> Details {
         Ask::Leave { seat, kept } => (2, seat_value(seat), kept),
         Ask::Sync(seat) => (3, seat_value(seat), 0),
         Ask::Destroy => (4, 0, 0),
-        Ask::Hold(process) => (5, 0, process.to_word()),
+        Ask::Hold => (5, 0, 0),
         Ask::Release { ticket } => (6, 0, ticket),
         Ask::Evict(seat) => (7, seat_value(seat), 0),
         Ask::End => (8, 0, 0),
@@ -168,7 +171,7 @@ pub const fn asking_of([process, what, place]: Details) -> Option<Asking> {
         2 => Ask::Leave { seat: seat_of(value), kept: place },
         3 => Ask::Sync(seat_of(value)),
         4 => Ask::Destroy,
-        5 => Ask::Hold(Party::from_word(place)),
+        5 => Ask::Hold,
         6 => Ask::Release { ticket: place },
         7 => Ask::Evict(seat_of(value)),
         8 => Ask::End,
@@ -241,6 +244,7 @@ mod tests {
             GroupEntry::Broadcast { was_held: true, by: Some(90) },
             GroupEntry::Join(Joining { process: PROCESS, context: u32::MAX, place: u64::MAX }),
             GroupEntry::Host(SegmentId(u64::MAX)),
+            GroupEntry::HostGone(u16::MAX),
             GroupEntry::Leave(seat),
             GroupEntry::Died(seat),
             GroupEntry::Departed(Seat::new(0, 0)),
@@ -267,7 +271,13 @@ mod tests {
     #[test]
     fn words_that_nobody_writes_are_no_entries() {
         let state = after(1);
-        for word in [0, VALUE_MASK, 14 << VALUE_BITS, 15 << VALUE_BITS, ASKED << VALUE_BITS] {
+        for word in [
+            0,
+            VALUE_MASK,
+            HOST_GONE << VALUE_BITS | 1 << 16,
+            15 << VALUE_BITS,
+            ASKED << VALUE_BITS,
+        ] {
             assert_eq!(entry_of(word, [0, 4 << 24, 0], &state), None, "{word:#x}");
         }
         for second in [0, 5 << 32, u64::MAX] {
@@ -309,7 +319,7 @@ mod tests {
             Ask::Leave { seat, kept: u64::MAX },
             Ask::Sync(seat),
             Ask::Destroy,
-            Ask::Hold(PROCESS),
+            Ask::Hold,
             Ask::Release { ticket: 1 << 50 },
             Ask::Evict(seat),
             Ask::End,

@@ -50,6 +50,8 @@ impl Seat {
 pub enum GroupEntry {
     /// A host takes part. It has the next number.
     Host(SegmentId),
+    /// A host is lost, with all processes there.
+    HostGone(u16),
     /// A message.
     Broadcast {
         /// The sender has waited, and releases its hold afterwards.
@@ -158,8 +160,8 @@ pub enum Ask {
     Sync(Seat),
     /// The group is to be destroyed.
     Destroy,
-    /// A process waits with a broadcast: the client, or the server in its place.
-    Hold(Party),
+    /// The client waits with a broadcast.
+    Hold,
     /// As [`GroupEntry::Release`].
     Release {
         /// The place of the hold.
@@ -180,7 +182,7 @@ impl Ask {
     /// The request for an entry that a process on another host would append itself if it had the log.
     pub const fn of(entry: GroupEntry) -> Option<Self> {
         Some(match entry {
-            GroupEntry::Hold(process) => Self::Hold(process),
+            GroupEntry::Hold(_) => Self::Hold,
             GroupEntry::Release { ticket } => Self::Release { ticket },
             GroupEntry::Evict(seat) => Self::Evict(seat),
             GroupEntry::End => Self::End,

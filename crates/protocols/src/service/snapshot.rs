@@ -4,13 +4,16 @@
 
 use landeck_wire::SegmentId;
 
+use super::changes::{CHANGES_MAX, Change, ChangedMember, Changes, Gone};
 use super::cut::{Cut, CutMember};
-use super::state::{Coming, MemberRecord, Phase, Server, State};
+use super::member::{Coming, MemberRecord};
+use super::state::{Phase, Server, State};
 use super::{HELD_MAX, HOSTS_MAX, MEMBERS_MAX, Party, Rules, Serving, WaitingSender};
 
-const HEAD_WORDS: usize = 20;
+const HEAD_WORDS: usize = 22;
 const MEMBER_WORDS: usize = 5;
 const HELD_WORDS: usize = 2;
+const CHANGE_WORDS: usize = 6;
 const CUT_WORDS: usize = 4;
 const CUT_MEMBER_WORDS: usize = 3;
 const NONE: u64 = u64::MAX;
@@ -19,6 +22,7 @@ const NONE: u64 = u64::MAX;
 pub const SNAPSHOT_WORDS_MAX: usize = HEAD_WORDS
     + HOSTS_MAX
     + MEMBERS_MAX * MEMBER_WORDS
+    + CHANGES_MAX * CHANGE_WORDS
     + HELD_MAX * HELD_WORDS
     + 2 * (CUT_WORDS + MEMBERS_MAX * CUT_MEMBER_WORDS);
 
@@ -43,6 +47,8 @@ impl State {
             self.unserved,
             option(self.died_of_cut),
             self.hosts.len() as u64,
+            self.changes.kept().len() as u64,
+            self.changes.forgotten(),
         ];
         words.extend(server_words(self.server));
         words.extend(self.hosts.iter().map(|host| host.0));
@@ -58,6 +64,7 @@ impl State {
         for held in &self.held {
             words.extend([held.ticket, held.process.to_word()]);
         }
+        words.extend(self.changes.kept().iter().flat_map(change_words));
         for cut in &self.cuts {
             let count = cut.members.len() as u64;
             words.extend([cut.number, cut.view, option(cut.died), count]);
@@ -89,7 +96,7 @@ impl State {
             epochs: head[12],
             unserved: head[13],
             died_of_cut: option(head[14]),
-            server: server(head[16..].try_into().ok()?),
+            server: server(head[18..].try_into().ok()?),
             ..Self::new(rules, SegmentId(0))
         };
         let hosts = (0..at_most(head[15], HOSTS_MAX)?).map(|_| words.take());
@@ -103,6 +110,8 @@ impl State {
             let [ticket, process]: [u64; HELD_WORDS] = words.take()?;
             state.held.push(WaitingSender { ticket, process: Party::from_word(process) });
         }
+        let changes = (0..at_most(head[16], CHANGES_MAX)?).map(|_| change(words.take()?));
+        state.changes = Changes::new(changes.collect::<Option<_>>()?, head[17]);
         for cut in &mut state.cuts {
             let [number, view, died, members]: [u64; CUT_WORDS] = words.take()?;
             let members = (0..at_most(members, MEMBERS_MAX)?).map(|_| words.take().map(cut_member));
@@ -131,6 +140,28 @@ fn member(
         first: broadcast,
         sync: coming.into_iter().find(|&it| it as u64 == first >> 16 & 0xffff)?,
     })
+}
+
+/// Encodes a change: its view; the broadcasts before it; the member's number, way of going and context; its process, place
+/// and beginning.
+fn change_words(change: &Change) -> [u64; CHANGE_WORDS] {
+    let Change { view, after, gone, member } = *change;
+    let ChangedMember { id, process, context, place, joined_at } = member;
+    let gone = gone.map_or(0, |gone| gone as u64);
+    let about = u64::from(id) | gone << 16 | u64::from(context) << 32;
+    [view, after, about, process.to_word(), place, joined_at]
+}
+
+fn change([view, after, about, process, place, joined_at]: [u64; CHANGE_WORDS]) -> Option<Change> {
+    let ways = [Gone::Left, Gone::Died, Gone::Evicted, Gone::HostLost];
+    let gone = match about >> 16 & 0xffff {
+        0 => None,
+        way => Some(ways.into_iter().find(|&it| it as u64 == way)?),
+    };
+    let (id, context) = (about as u32 & 0xffff, (about >> 32) as u32);
+    let member =
+        ChangedMember { id, process: Party::from_word(process), context, place, joined_at };
+    Some(Change { view, after, gone, member })
 }
 
 /// Encodes the server: its presence and context; its process; its epoch; its first broadcast.
@@ -174,7 +205,7 @@ mod tests {
         let mut state = new(Rules { minimum: 2, is_persistent: true });
         let process = |host, slot| Party { host, slot, incarnation: 3 };
         state.apply(GroupEntry::Host(SegmentId(u64::MAX)));
-        for slot in 0..4 {
+        for slot in 0..7 {
             let process = process(slot % 2, slot);
             state.apply(GroupEntry::Join(Joining { process, context: 9, place: 64 }));
         }
@@ -184,6 +215,7 @@ mod tests {
             GroupEntry::Died(state.members[1].seat()),
             GroupEntry::Cut { number: 2 },
             GroupEntry::Died(state.members[2].seat()),
+            GroupEntry::HostGone(1),
             GroupEntry::Hold(process(1, 7)),
             GroupEntry::Broadcast { was_held: false, by: None },
         ] {
@@ -212,9 +244,15 @@ mod tests {
         for length in 0..words.len() {
             assert!(State::from_words(&words[..length]).is_none(), "{length}");
         }
-        for (at, word) in
-            [(3, 3), (10, 1025), (11, 257), (10, u64::MAX), (15, 1025), (MEMBERS, 5 << 16)]
-        {
+        for (at, word) in [
+            (3, 3),
+            (10, 1025),
+            (11, 257),
+            (10, u64::MAX),
+            (15, 1025),
+            (16, 257),
+            (MEMBERS, 5 << 16),
+        ] {
             let mut bad = words.clone();
             bad[at] = word;
             assert!(State::from_words(&bad).is_none(), "{at}");

@@ -2,8 +2,10 @@
 
 use landeck_wire::SegmentId;
 
+use super::changes::{Change, Changes, Gone, View};
 use super::cut::{Cut, CutMember};
 use super::entry::{Ask, Asking, GroupEntry, Joining, Party, Seat, Serving, WaitingSender};
+use super::member::{Coming, MemberRecord};
 use super::{HELD_MAX, HOSTS_MAX, MEMBERS_MAX};
 
 /// The properties that are fixed when a group is created.
@@ -25,56 +27,6 @@ pub enum Phase {
     Destroying,
     /// It has ended: it was destroyed, or its last member has left.
     Ended,
-}
-
-/// A member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MemberRecord {
-    /// Its number: the smallest that was free.
-    pub id: u32,
-    /// Its process.
-    pub process: Party,
-    /// The context of its mailbox.
-    pub context: u32,
-    /// The address of the mailbox's mark.
-    pub place: u64,
-    /// The place in the log at which it joined.
-    pub joined_at: u64,
-    /// The number of the first broadcast that it gets.
-    pub first: u64,
-    pub(super) sync: Coming,
-}
-
-impl MemberRecord {
-    /// Its identity in entries.
-    pub const fn seat(&self) -> Seat {
-        Seat::new(self.id, self.joined_at)
-    }
-}
-
-/// The part of a member in the present round of synchronisation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Coming {
-    /// It does not take part.
-    #[default]
-    Apart = 0,
-    /// The round waits for it.
-    Awaited = 1,
-    /// It has come.
-    Come = 2,
-    /// It does not take part, and has come to the next one.
-    ComeToNext = 3,
-}
-
-/// The way in which a member goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gone {
-    /// It left, or its process ended in good order.
-    Left,
-    /// Its process died.
-    Died,
-    /// It was evicted.
-    Evicted,
 }
 
 /// The holder of the server's seat.
@@ -107,6 +59,8 @@ pub enum Outcome {
     Closed,
     /// A member has gone.
     Removed(u32, Gone),
+    /// All members of a host have gone with it.
+    HostRemoved,
     /// A member has come to the round with this number.
     Come(u64),
     /// A broadcast is held, with this ticket.
@@ -136,6 +90,7 @@ pub struct State {
     /// The hosts, in the order of their numbers.
     pub(super) hosts: Vec<SegmentId>,
     pub(super) view: u64,
+    pub(super) changes: Changes,
     /// The members, in the order of their numbers.
     pub(super) members: Vec<MemberRecord>,
     pub(super) is_syncing: bool,
@@ -168,6 +123,7 @@ impl State {
             has_started: rules.minimum == 0,
             hosts: vec![home],
             view: 0,
+            changes: Changes::default(),
             members: Vec::new(),
             is_syncing: false,
             rounds: 0,
@@ -221,6 +177,17 @@ impl State {
     /// The number of the view, which every change of the members increments.
     pub fn view(&self) -> u64 {
         self.view
+    }
+
+    /// The first view after that with a number; none if there is no later one.
+    pub fn view_after(&self, number: u64) -> Option<View> {
+        let members = self.members.iter().map(MemberRecord::changed).collect();
+        self.changes.view_after(number, (self.view, members))
+    }
+
+    /// The number of the view that a member made when it joined; none if that is forgotten.
+    pub fn view_of_joining(&self, seat: Seat) -> Option<u64> {
+        self.changes.view_of_joining(seat)
     }
 
     /// The members, in the order of their numbers.
@@ -308,6 +275,7 @@ impl State {
             GroupEntry::Asked(_, epoch) if !self.is_served(epoch) => Outcome::Stale,
             GroupEntry::Asked(asking, _) => self.apply_asked(asking, at),
             GroupEntry::Host(host) => self.add_host(host),
+            GroupEntry::HostGone(host) => self.remove_host(host),
             GroupEntry::Join(joining) => self.join(joining, at),
             GroupEntry::Leave(seat) | GroupEntry::Departed(seat) => self.remove(seat, Gone::Left),
             GroupEntry::Died(seat) => self.remove(seat, Gone::Died),
@@ -334,7 +302,7 @@ impl State {
             Ask::Leave { seat, .. } => self.remove(seat, Gone::Left),
             Ask::Sync(seat) => self.come(seat),
             Ask::Destroy => self.destroy(),
-            Ask::Hold(process) => self.hold(process, at),
+            Ask::Hold => self.hold(process, at),
             Ask::Release { ticket } => self.release(ticket),
             Ask::Evict(seat) => self.remove(seat, Gone::Evicted),
             Ask::End => self.end(),
@@ -382,20 +350,54 @@ impl State {
         let member = MemberRecord { id, process, context, place, joined_at: at, first, sync };
         self.members.insert(id as usize, member);
         self.view += 1;
+        self.note_change(&member, None);
         self.has_started |= self.members.len() >= self.rules.minimum as usize;
         Outcome::Joined(id)
     }
 
     fn remove(&mut self, seat: Seat, how: Gone) -> Outcome {
         let Some(place) = self.place(seat) else { return Outcome::Nothing };
-        let member = self.members.remove(place);
         self.view += 1;
-        if how == Gone::Died {
+        let id = self.take_out(place, how);
+        self.end_if_left();
+        Outcome::Removed(id, how)
+    }
+
+    fn remove_host(&mut self, host: u16) -> Outcome {
+        self.held.retain(|held| held.process.host != host);
+        let is_on_it = |member: &MemberRecord| member.process.host == host;
+        let is_changed = self.members.iter().any(is_on_it);
+        self.view += u64::from(is_changed);
+        while let Some(place) = self.members.iter().position(is_on_it) {
+            self.take_out(place, Gone::HostLost);
+        }
+        if is_changed {
+            self.end_if_left();
+        }
+        self.end_if_drained();
+        if is_changed { Outcome::HostRemoved } else { Outcome::Nothing }
+    }
+
+    /// Removes the member at a place, in a view that is counted already.
+    fn take_out(&mut self, place: usize, how: Gone) -> u32 {
+        let member = self.members.remove(place);
+        self.note_change(&member, Some(how));
+        if matches!(how, Gone::Died | Gone::HostLost) {
             self.died = self.died.or(Some(member.id));
             if self.cuts[1].has(member.seat()) {
                 self.died_of_cut = self.died_of_cut.or(Some(member.id));
             }
         }
+        member.id
+    }
+
+    fn note_change(&mut self, member: &MemberRecord, gone: Option<Gone>) {
+        let (view, after, member) = (self.view, self.broadcasts, member.changed());
+        self.changes.add(Change { view, after, gone, member });
+    }
+
+    /// Ends what members that have gone held up: the round, or the group.
+    fn end_if_left(&mut self) {
         self.end_round();
         if self.members.is_empty() {
             self.died = None; // no member is left to be told
@@ -404,7 +406,6 @@ impl State {
                 self.held.clear();
             }
         }
-        Outcome::Removed(member.id, how)
     }
 
     fn come(&mut self, seat: Seat) -> Outcome {
