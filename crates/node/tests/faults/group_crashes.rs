@@ -42,7 +42,7 @@ const SEEN: [&str; 4] = ["join", "asked join", "destroy", "asked destroy"];
 /// The operation in which the victim dies, and the least number of stores that it has.
 const OPERATIONS: [(&str, u64); 14] = [
     ("serve", 40),
-    ("snapshot", 50),
+    ("snapshot", 30),
     ("broadcast", 10),
     ("long broadcast", 14),
     ("held broadcast", 6),
