@@ -1,0 +1,235 @@
+//! The one order of all messages, made of what the members delivered, and the checks that it is one.
+//!
+//! Each member has a part of it, from its first message to its last. A member of a lost host may go its own way at the end:
+//! the group asks for such messages anew, so they come later, or never. That end is its *tail*.
+
+use std::collections::BTreeMap;
+
+use super::Property;
+use super::property::Findings;
+use super::run::{Fate, Participant, Run};
+use crate::event::MessageName;
+
+/// The order of all messages.
+#[derive(Default)]
+pub(super) struct Stream {
+    pub(super) order: Vec<MessageName>,
+    pub(super) place: BTreeMap<MessageName, usize>,
+    /// The member from which each message was learnt first.
+    learnt_from: Vec<usize>,
+    /// The part of each member.
+    pub(super) parts: Vec<Part>,
+}
+
+/// The part of the order that a member has delivered.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Part {
+    /// The place of its first message.
+    pub(super) start: usize,
+    /// The place behind its last message.
+    pub(super) end: usize,
+    /// The number of deliveries before its tail; all of them if it has none.
+    pub(super) tail: usize,
+    /// Whether it has another order, or gaps.
+    pub(super) differs: bool,
+}
+
+impl Stream {
+    /// Makes the order of what all members delivered. Those of lost hosts come last, so that they decide nothing.
+    pub(super) fn new(run: &Run<'_>, findings: &mut Findings) -> Self {
+        let mut stream =
+            Self { parts: vec![Part::default(); run.members.len()], ..Self::default() };
+        let is_lost = |at: &usize| run.members[*at].fate == Fate::Lost;
+        let all = 0..run.members.len();
+        for at in all.clone().filter(|at| !is_lost(at)).chain(all.filter(is_lost)) {
+            stream.parts[at] = stream.add(run, at, findings);
+        }
+        stream
+    }
+
+    /// Adds a member.
+    fn add(&mut self, run: &Run<'_>, at: usize, findings: &mut Findings) -> Part {
+        let member = &run.members[at];
+        let (all, is_lost) = (member.deliveries.len(), member.fate == Fate::Lost);
+        let mut messages = member.deliveries.iter().map(|delivery| delivery.message);
+        let common =
+            messages.clone().enumerate().find_map(|(j, it)| Some((j, *self.place.get(&it)?)));
+        let Some((before, place)) = common else {
+            let start = self.order.len();
+            if is_lost && start > 0 {
+                return Part { start, end: start, tail: 0, differs: false };
+            }
+            messages.for_each(|message| self.push(message, at));
+            return Part { start, end: self.order.len(), tail: all, differs: false };
+        };
+        if before > 0 && place == 0 {
+            // It came before all the others.
+            self.put_in_front(messages.by_ref().take(before).collect(), at);
+            return self.walk(run, at, 0, findings);
+        }
+        if before > 0 && is_lost {
+            return Part { start: place, end: place, tail: 0, differs: false };
+        }
+        self.walk(run, at, place, findings)
+    }
+
+    /// Compares the messages of a member with the order from a place on. Those behind its end become part of it.
+    fn walk(&mut self, run: &Run<'_>, at: usize, start: usize, findings: &mut Findings) -> Part {
+        let member = &run.members[at];
+        let all = member.deliveries.len();
+        let (mut place, mut j) = (start, 0);
+        let mut part = Part { start, end: start, tail: all, differs: false };
+        while j < all {
+            let message = member.deliveries[j].message;
+            match self.place.get(&message).copied() {
+                Some(there) if there == place => place += 1,
+                _ if member.fate == Fate::Lost => {
+                    part.tail = j;
+                    break;
+                }
+                None if place == self.order.len() => {
+                    self.push(message, at);
+                    place += 1;
+                }
+                other => {
+                    part.differs = true;
+                    place = self.tell_difference(run, at, (j, place), other, findings);
+                }
+            }
+            j += 1;
+        }
+        part.end = place;
+        let has_common = part.end > part.start && self.learnt_from[part.start] != at;
+        if has_common {
+            findings.judge(Property::TotalOrder, true, String::new);
+            findings.judge(Property::NoGap, true, String::new);
+        }
+        part
+    }
+
+    /// Tells of a message that is not the next one of the order, and returns the place to go on at. The message stands at
+    /// another place, `there`, or nowhere.
+    fn tell_difference(
+        &self,
+        run: &Run<'_>,
+        at: usize,
+        (j, place): (usize, usize),
+        there: Option<usize>,
+        findings: &mut Findings,
+    ) -> usize {
+        let member = &run.members[at];
+        let message = member.deliveries[j].message;
+        match there {
+            // It comes before messages that this member has not delivered yet, or never does.
+            Some(there) if there > place => {
+                for skipped in place..there {
+                    self.tell_skipped(run, member, (skipped, message), findings);
+                }
+                there + 1
+            }
+            Some(there) => {
+                findings
+                    .judge(Property::TotalOrder, false, || self.order_told(run, member, j, there));
+                place
+            }
+            None => {
+                findings.judge(Property::NoGap, false, || {
+                    let other = run.member(run.members[self.learnt_from[place]].name);
+                    let (name, message) = (run.member(member.name), run.message(message));
+                    let next = run.message(self.order[place]);
+                    format!(
+                        "{other} did not deliver {message}, which {name} delivered before {next}"
+                    )
+                });
+                place
+            }
+        }
+    }
+
+    /// Tells of a message that a member has left out. One that it delivers later is told then.
+    fn tell_skipped(
+        &self,
+        run: &Run<'_>,
+        member: &Participant<'_>,
+        (skipped, next): (usize, MessageName),
+        findings: &mut Findings,
+    ) {
+        let message = self.order[skipped];
+        if member.place.contains_key(&message) {
+            return;
+        }
+        findings.judge(Property::NoGap, false, || {
+            let other = run.member(run.members[self.learnt_from[skipped]].name);
+            let (name, message, next) =
+                (run.member(member.name), run.message(message), run.message(next));
+            format!("{name} did not deliver {message}, which {other} delivered before {next}")
+        });
+    }
+
+    /// The words for a message that a member delivers later than others do.
+    fn order_told(
+        &self,
+        run: &Run<'_>,
+        member: &Participant<'_>,
+        j: usize,
+        there: usize,
+    ) -> String {
+        let earlier = member.deliveries[..j].iter().map(|delivery| delivery.message);
+        let places = earlier.filter_map(|it| Some((*self.place.get(&it)?, it)));
+        let overtook = places.filter(|(place, _)| *place > there).min();
+        let overtook = overtook.map(|(_, it)| run.message(it)).unwrap_or_default();
+        let other = run.member(run.members[self.learnt_from[there]].name);
+        let (name, message) = (run.member(member.name), run.message(self.order[there]));
+        format!("{other} delivered {message} before {overtook}, {name} after it")
+    }
+
+    fn push(&mut self, message: MessageName, at: usize) {
+        self.place.insert(message, self.order.len());
+        self.order.push(message);
+        self.learnt_from.push(at);
+    }
+
+    fn put_in_front(&mut self, messages: Vec<MessageName>, at: usize) {
+        let count = messages.len();
+        self.learnt_from.splice(0..0, std::iter::repeat_n(at, count));
+        self.order.splice(0..0, messages);
+        self.place = self.order.iter().enumerate().map(|(place, it)| (*it, place)).collect();
+        for part in self.parts.iter_mut().filter(|part| part.end > 0) {
+            part.start += count;
+            part.end += count;
+        }
+    }
+}
+
+/// Checks the numbers that the group gives its messages, but for tails.
+pub(super) fn check_numbers(run: &Run<'_>, stream: &Stream, findings: &mut Findings) {
+    let mut numbers: BTreeMap<MessageName, u64> = BTreeMap::new();
+    let mut messages: BTreeMap<u64, MessageName> = BTreeMap::new();
+    for (member, part) in run.members.iter().zip(&stream.parts) {
+        let mut last = None;
+        for delivery in &member.deliveries[..part.tail] {
+            let (Some(at), message) = (delivery.at, delivery.message) else { continue };
+            findings.judge(Property::OneNumber, last < Some(at), || {
+                let (name, message) = (run.member(member.name), run.message(message));
+                format!(
+                    "{name} delivered {message}, the group's number {at}, after number {}",
+                    last.unwrap_or(0)
+                )
+            });
+            last = Some(at);
+            let number = *numbers.entry(message).or_insert(at);
+            findings.judge(Property::OneNumber, number == at, || {
+                let message = run.message(message);
+                format!(
+                    "{message} is the group's number {number}, and number {at} at {}",
+                    run.member(member.name)
+                )
+            });
+            let other = *messages.entry(at).or_insert(message);
+            findings.judge(Property::OneNumber, other == message, || {
+                let (message, other) = (run.message(message), run.message(other));
+                format!("{other} and {message} are both the group's number {at}")
+            });
+        }
+    }
+}
