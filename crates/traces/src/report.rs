@@ -55,10 +55,15 @@ impl fmt::Display for TraceReport {
         let verb = if held == 1 { "holds" } else { "hold" };
         write!(formatter, "safe lost: {}; {held} {} {verb}", self.safe_lost, plural(held))?;
         match broken {
-            0 => writeln!(formatter),
-            1 => writeln!(formatter, ", 1 does not"),
-            _ => writeln!(formatter, ", {broken} do not"),
+            0 => writeln!(formatter)?,
+            1 => writeln!(formatter, ", 1 does not")?,
+            _ => writeln!(formatter, ", {broken} do not")?,
         }
+        let not_shown: Vec<&str> = self.not_shown().map(Property::name).collect();
+        if not_shown.is_empty() {
+            return Ok(());
+        }
+        writeln!(formatter, "not shown by these traces: {}", not_shown.join(", "))
     }
 }
 
