@@ -129,7 +129,8 @@ impl Sender {
     fn send(&mut self) -> Result<(), Problem> {
         self.sent += 1;
         let number = self.sent;
-        let values = [self.name.since, number, number.wrapping_mul(0x9e37_79b9_7f4a_7c15)];
+        let noise = (number + u64::from(self.name.id)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let values = [self.name.since, number, noise];
         let (level, sum) = (OrderLevel::Total, sum_of_values(&values));
         self.note(&TraceEvent::Send { number, level, sum })?;
         match self.member.try_broadcast(Message::new().pack(&values)) {
