@@ -179,34 +179,26 @@ fn check_lost(
     let mut hole: Option<MessageName> = None;
     for (at, delivery) in member.deliveries.iter().enumerate() {
         let message = delivery.message;
-        if delivery.level == OrderLevel::Safe {
-            let name = || run.member(member.name);
-            findings.judge(Property::SafePrefix, hole.is_none(), || {
-                let hole = hole.map(|hole| run.message(hole)).unwrap_or_default();
+        let place = stream.place.get(&message);
+        if let (Some(place), OrderLevel::Safe) = (place, delivery.level) {
+            let words = |other: Option<MessageName>| {
+                let other = other.map(|other| run.message(other)).unwrap_or_default();
                 format!(
-                    "{} delivered {hole} before {}, which is safe, and no survivor delivered it",
-                    name(),
+                    "{} delivered {other} before {}",
+                    run.member(member.name),
                     run.message(message)
                 )
+            };
+            findings.judge(Property::SafePrefix, hole.is_none(), || {
+                format!("{}, which is safe, and no survivor delivered it", words(hole))
             });
-            let places = [last, Some(message)].map(|it| it.and_then(|it| stream.place.get(&it)));
-            findings.judge(
-                Property::SafeOrder,
-                places[1].is_none() || places[0] < places[1],
-                || {
-                    let last = last.map(|last| run.message(last)).unwrap_or_default();
-                    format!(
-                        "{} delivered {last} before {}, survivors after it; both are safe",
-                        name(),
-                        run.message(message)
-                    )
-                },
-            );
-            if places[1].is_some() {
-                last = Some(message);
-            }
+            let before = last.and_then(|last| stream.place.get(&last));
+            findings.judge(Property::SafeOrder, before < Some(place), || {
+                format!("{}, survivors after it; both are safe", words(last))
+            });
+            last = Some(message);
         }
-        if at >= tail && !stream.place.contains_key(&message) {
+        if at >= tail && place.is_none() {
             hole = hole.or(Some(message));
         }
     }

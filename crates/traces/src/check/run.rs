@@ -1,7 +1,7 @@
 //! The traces of one group, prepared for the checks: what became of each member, its sends and its deliveries.
 
+use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{
     DepartureCause, GroupTrace, MemberName, MessageName, OrderLevel, TraceEvent, TracedView,
@@ -34,6 +34,8 @@ pub(super) struct Participant<'a> {
     pub(super) trace: &'a GroupTrace,
     pub(super) name: MemberName,
     pub(super) fate: Fate,
+    /// The view in which it was lost with its host.
+    pub(super) lost_in: Option<u64>,
     /// The messages that it delivered, each once, in its order.
     pub(super) deliveries: Vec<Delivery>,
     /// The place of each of them in `deliveries`.
@@ -90,20 +92,22 @@ impl<'a> Run<'a> {
             }
         }
         let mut run = Self { members, by_name, by_id, rounds };
-        let is_lost = |&(_, cause): &(_, DepartureCause)| cause == DepartureCause::Lost;
-        let lost: BTreeSet<_> = run.departures().filter(is_lost).map(|(name, _)| name).collect();
-        for member in run.members.iter_mut().filter(|member| lost.contains(&member.name)) {
-            member.fate = Fate::Lost;
+        for (name, cause, view) in run.departures().collect::<Vec<_>>() {
+            if let (Some(&at), DepartureCause::Lost) = (run.by_name.get(&name), cause) {
+                (run.members[at].fate, run.members[at].lost_in) = (Fate::Lost, Some(view));
+            }
         }
         run
     }
 
-    /// The members that went, as all views name them.
-    pub(super) fn departures(&self) -> impl Iterator<Item = (MemberName, DepartureCause)> + '_ {
+    /// The members that went, as all views name them, with the number of the view.
+    pub(super) fn departures(
+        &self,
+    ) -> impl Iterator<Item = (MemberName, DepartureCause, u64)> + '_ {
         let views = self.members.iter().flat_map(|member| member.views().map(|(_, view)| view));
         views.flat_map(|view| {
             let departed = view.departed.iter();
-            departed.filter_map(|&(id, cause)| Some((self.departed(id, view)?, cause)))
+            departed.filter_map(|&(id, cause)| Some((self.departed(id, view)?, cause, view.number)))
         })
     }
 
@@ -150,6 +154,7 @@ impl<'a> Participant<'a> {
             trace,
             name: trace.head.member,
             fate: if trace.end().is_some() { Fate::Ended } else { Fate::Died },
+            lost_in: None,
             deliveries: Vec::new(),
             place: BTreeMap::new(),
             sends: BTreeMap::new(),

@@ -3,11 +3,13 @@
 //! Each member has a part of it, from its first message to its last. A member of a lost host may go its own way at the end:
 //! the group asks for such messages anew, so they come later, or never. That end is its *tail*.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use super::Property;
 use super::property::Findings;
-use super::run::{Fate, Participant, Run};
+use super::run::{Delivery, Fate, Participant, Run};
 use crate::event::MessageName;
 
 /// The order of all messages.
@@ -17,6 +19,8 @@ pub(super) struct Stream {
     pub(super) place: BTreeMap<MessageName, usize>,
     /// The member from which each message was learnt first.
     learnt_from: Vec<usize>,
+    /// The places at which messages may be missing, since no member that was added delivered both sides of it.
+    seams: BTreeSet<usize>,
     /// The part of each member.
     pub(super) parts: Vec<Part>,
 }
@@ -35,13 +39,18 @@ pub(super) struct Part {
 }
 
 impl Stream {
-    /// Makes the order of what all members delivered. Those of lost hosts come last, so that they decide nothing.
+    /// Makes the order of what all members delivered. Those of lost hosts come last, those first that were lost last: they
+    /// decide nothing against members that survived them. Of those that were lost together, the last that came is first, so
+    /// that others reach it over a seam.
     pub(super) fn new(run: &Run<'_>, findings: &mut Findings) -> Self {
         let mut stream =
             Self { parts: vec![Part::default(); run.members.len()], ..Self::default() };
-        let is_lost = |at: &usize| run.members[*at].fate == Fate::Lost;
-        let all = 0..run.members.len();
-        for at in all.clone().filter(|at| !is_lost(at)).chain(all.filter(is_lost)) {
+        let mut all: Vec<usize> = (0..run.members.len()).collect();
+        all.sort_by_key(|&at| match run.members[at].lost_in {
+            None => (Reverse(u64::MAX), Reverse(0)),
+            Some(view) => (Reverse(view), Reverse(run.members[at].name.since)),
+        });
+        for at in all {
             stream.parts[at] = stream.add(run, at, findings);
         }
         stream
@@ -51,26 +60,54 @@ impl Stream {
     fn add(&mut self, run: &Run<'_>, at: usize, findings: &mut Findings) -> Part {
         let member = &run.members[at];
         let (all, is_lost) = (member.deliveries.len(), member.fate == Fate::Lost);
-        let mut messages = member.deliveries.iter().map(|delivery| delivery.message);
-        let common =
-            messages.clone().enumerate().find_map(|(j, it)| Some((j, *self.place.get(&it)?)));
-        let Some((before, place)) = common else {
+        let Some((before, place)) = self.first_known(member, 0) else {
             let start = self.order.len();
             if is_lost && start > 0 {
                 return Part { start, end: start, tail: 0, differs: false };
             }
-            messages.for_each(|message| self.push(message, at));
+            self.seams.extend((start > 0 && all > 0).then_some(start));
+            (0..all).for_each(|j| self.push(member.deliveries[j].message, at));
             return Part { start, end: self.order.len(), tail: all, differs: false };
         };
-        if before > 0 && place == 0 {
-            // It came before all the others.
-            self.put_in_front(messages.by_ref().take(before).collect(), at);
-            return self.walk(run, at, 0, findings);
+        if before > 0 && (place == 0 || self.seams.remove(&place)) {
+            self.insert(place, member, 0..before, at);
+            self.seams.extend((place > 0).then_some(place));
+            return self.walk(run, at, place, findings);
         }
         if before > 0 && is_lost {
             return Part { start: place, end: place, tail: 0, differs: false };
         }
         self.walk(run, at, place, findings)
+    }
+
+    /// The first delivery from `from` on that the order has, and its place there.
+    fn first_known(&self, member: &Participant<'_>, from: usize) -> Option<(usize, usize)> {
+        let known =
+            |(j, delivery): (usize, &Delivery)| Some((j, *self.place.get(&delivery.message)?));
+        member.deliveries.iter().enumerate().skip(from).find_map(known)
+    }
+
+    /// Fills a seam with the messages of a member from delivery `j` on, up to the message behind the seam. Returns whether it
+    /// did. A member may end within the seam, but for one of a lost host.
+    fn fill_seam(
+        &mut self,
+        member: &Participant<'_>,
+        at: usize,
+        (j, place): (usize, usize),
+    ) -> bool {
+        if !self.seams.contains(&place) {
+            return false;
+        }
+        let all = member.deliveries.len();
+        let (end, reaches) = match self.first_known(member, j) {
+            Some((next, there)) if there == place => (next, true),
+            None if member.fate != Fate::Lost => (all, false),
+            _ => return false,
+        };
+        self.seams.remove(&place);
+        self.insert(place, member, j..end, at);
+        self.seams.extend((!reaches).then_some(place + end - j));
+        true
     }
 
     /// Compares the messages of a member with the order from a place on. Those behind its end become part of it.
@@ -83,6 +120,7 @@ impl Stream {
             let message = member.deliveries[j].message;
             match self.place.get(&message).copied() {
                 Some(there) if there == place => place += 1,
+                None if self.fill_seam(member, at, (j, place)) => place += 1,
                 _ if member.fate == Fate::Lost => {
                     part.tail = j;
                     break;
@@ -189,12 +227,16 @@ impl Stream {
         self.learnt_from.push(at);
     }
 
-    fn put_in_front(&mut self, messages: Vec<MessageName>, at: usize) {
-        let count = messages.len();
-        self.learnt_from.splice(0..0, std::iter::repeat_n(at, count));
-        self.order.splice(0..0, messages);
+    /// Inserts some messages of a member at a place.
+    fn insert(&mut self, place: usize, member: &Participant<'_>, some: Range<usize>, at: usize) {
+        let count = some.len();
+        let messages = member.deliveries[some].iter().map(|delivery| delivery.message);
+        self.learnt_from.splice(place..place, std::iter::repeat_n(at, count));
+        self.order.splice(place..place, messages);
         self.place = self.order.iter().enumerate().map(|(place, it)| (*it, place)).collect();
-        for part in self.parts.iter_mut().filter(|part| part.end > 0) {
+        let shifted = |seam: usize| if seam > place { seam + count } else { seam };
+        self.seams = self.seams.iter().map(|&seam| shifted(seam)).collect();
+        for part in self.parts.iter_mut().filter(|part| part.start >= place && part.end > 0) {
             part.start += count;
             part.end += count;
         }

@@ -63,10 +63,11 @@ fn before_views(member: &Participant<'_>, part: Part) -> String {
     let is_sudden = |cause: &DepartureCause| !matches!(cause, DepartureCause::Left);
     let views = member.views().filter(|(_, view)| view.after.is_some());
     let sudden = views.filter(|(_, view)| view.departed.iter().any(|(_, cause)| is_sudden(cause)));
-    let words = sudden.take(VIEWS_MAX).map(|(event, view)| {
-        let before = member.deliveries_before(event) as u64;
-        format!(", of these {} before view {}", with_commas(before), view.number)
-    });
+    let places = sudden.map(|(event, view)| (member.deliveries_before(event) as u64, view.number));
+    let words = places
+        .filter(|(before, _)| *before > 0)
+        .take(VIEWS_MAX)
+        .map(|(before, view)| format!(", of these {} before view {view}", with_commas(before)));
     words.collect()
 }
 

@@ -172,8 +172,8 @@ fn a_run_without_places_of_views_shows_less() {
 
 #[test]
 fn a_trace_that_was_cut_is_named() {
-    let words = "out/rank-3.stdout: line 13 is the last and no end, and no view says that member 3 \
-                 went: it was cut";
+    let words = "out/rank-3.stdout: line 13 is the last and no end, but member 3 is in the last \
+                 view: the trace was cut";
     breaks(Property::WholeTraces, words, &[(3, " .", "")]);
     let mut traces = traces(&[]);
     traces.remove(3);

@@ -86,7 +86,7 @@ fn an_edited_or_cut_trace_is_named_with_its_line() {
     lines.pop();
     traces.write("rank-1.stdout", &lines.concat());
     let (code, said) = traces.check();
-    let line = "rank-1.stdout: line 5 is the last and no end, and no view says that member 1 went";
+    let line = "rank-1.stdout: line 5 is the last and no end, but member 1 is in the last view";
     assert!(code == Some(1) && said.contains(line), "{said}");
     std::fs::remove_file(traces.0.join("rank-1.stdout")).unwrap();
     let (code, said) = traces.check();
