@@ -12,7 +12,7 @@ use crate::event::{MemberName, MessageName, OrderLevel, TraceEvent};
 pub(super) fn check_whole(run: &Run<'_>, findings: &mut Findings) {
     let present = last_members(run);
     for (at, member) in run.members.iter().enumerate() {
-        let is_explained = member.fate != Fate::Died || !present.contains(&member.name);
+        let is_explained = member.fate == Fate::Ended || !present.contains(&member.name);
         findings.judge(Property::WholeTraces, is_explained, || {
             let (source, lines) = (&member.trace.source, member.trace.events.len() + 2);
             let name = run.member(member.name);

@@ -86,14 +86,18 @@ fn judge_covered(
     });
 }
 
-/// Whether a message was sent while this member was one.
+/// Whether a message was sent while this member was one: it stands behind the member's first one, or its sender had seen the
+/// member.
 fn is_for(run: &Run<'_>, stream: &Stream, at: usize, message: MessageName) -> bool {
     let (member, part) = (&run.members[at], &stream.parts[at]);
-    if let Some(&place) = stream.place.get(&message) {
-        return place >= part.start;
+    match stream.place.get(&message) {
+        Some(&place) if part.start < part.end => place >= part.start,
+        _ => {
+            let sender = run.find(message.sender);
+            let call = sender.and_then(|sender| sender.sends.get(&message.number));
+            call.is_some_and(|call| call.view >= member.name.since)
+        }
     }
-    let first = member.firsts.get(&message.sender);
-    member.name.since <= message.sender.since || first.is_some_and(|&first| first < message.number)
 }
 
 /// Checks safe messages, and returns how many of them survivors do not have.

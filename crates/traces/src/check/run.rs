@@ -1,7 +1,7 @@
 //! The traces of one group, prepared for the checks: what became of each member, its sends and its deliveries.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{
     DepartureCause, GroupTrace, MemberName, MessageName, OrderLevel, TraceEvent, TracedView,
@@ -25,7 +25,7 @@ pub(super) enum Fate {
     Ended,
     /// Its trace has none: its process died.
     Died,
-    /// Its host was lost.
+    /// Its host was lost, or may have been: nobody saw its end.
     Lost,
 }
 
@@ -34,15 +34,13 @@ pub(super) struct Participant<'a> {
     pub(super) trace: &'a GroupTrace,
     pub(super) name: MemberName,
     pub(super) fate: Fate,
-    /// The view in which it was lost with its host.
+    /// The view in which it was lost with its host; its last one if nobody saw that.
     pub(super) lost_in: Option<u64>,
     /// The messages that it delivered, each once, in its order.
     pub(super) deliveries: Vec<Delivery>,
     /// The place of each of them in `deliveries`.
     pub(super) place: BTreeMap<MessageName, usize>,
     pub(super) sends: BTreeMap<u64, SendCall>,
-    /// The first message of each sender that it delivered.
-    pub(super) firsts: BTreeMap<MemberName, u64>,
     /// The synchronisations that it came to, with the number of events before.
     syncs: BTreeMap<u64, usize>,
     /// The last synchronisation behind which its mailbox was empty, and the number of events before that.
@@ -63,6 +61,8 @@ pub(super) struct SendCall {
     pub(super) level: OrderLevel,
     pub(super) sum: u32,
     pub(super) outcome: SendOutcome,
+    /// The last view that the sender had seen.
+    pub(super) view: u64,
 }
 
 /// The result of a call that sends.
@@ -92,12 +92,29 @@ impl<'a> Run<'a> {
             }
         }
         let mut run = Self { members, by_name, by_id, rounds };
-        for (name, cause, view) in run.departures().collect::<Vec<_>>() {
-            if let (Some(&at), DepartureCause::Lost) = (run.by_name.get(&name), cause) {
-                (run.members[at].fate, run.members[at].lost_in) = (Fate::Lost, Some(view));
-            }
-        }
+        run.find_lost();
         run
+    }
+
+    /// Finds the members of lost hosts: those that a view names, and in a run over several hosts also those whose end nobody
+    /// saw.
+    fn find_lost(&mut self) {
+        let told: BTreeMap<MemberName, (DepartureCause, u64)> =
+            self.departures().map(|(name, cause, view)| (name, (cause, view))).collect();
+        let hosts: BTreeSet<&str> =
+            self.members.iter().map(|member| member.trace.head.host.as_str()).collect();
+        let is_spread = hosts.len() > 1;
+        for member in &mut self.members {
+            let lost_in = match told.get(&member.name) {
+                Some((DepartureCause::Lost, view)) => Some(*view),
+                None if member.fate == Fate::Died && is_spread => {
+                    let last = member.views().map(|(_, view)| view.number).max();
+                    Some(last.unwrap_or(member.name.since))
+                }
+                _ => continue,
+            };
+            (member.fate, member.lost_in) = (Fate::Lost, lost_in);
+        }
     }
 
     /// The members that went, as all views name them, with the number of the view.
@@ -158,25 +175,25 @@ impl<'a> Participant<'a> {
             deliveries: Vec::new(),
             place: BTreeMap::new(),
             sends: BTreeMap::new(),
-            firsts: BTreeMap::new(),
             syncs: BTreeMap::new(),
             emptied: None,
         };
-        let mut round = None;
+        let (mut round, mut view) = (None, 0);
         for (at, event) in trace.events.iter().enumerate() {
             match *event {
                 TraceEvent::Synced(number) => round = Some(number),
                 TraceEvent::Empty => member.emptied = round.map(|round| (round, at)),
-                _ => member.add(at, event),
+                TraceEvent::View(ref next) => view = next.number,
+                _ => member.add(at, event, view),
             }
         }
         member
     }
 
-    fn add(&mut self, event: usize, what: &TraceEvent) {
+    fn add(&mut self, event: usize, what: &TraceEvent, view: u64) {
         match *what {
             TraceEvent::Send { number, level, sum } => {
-                let call = SendCall { level, sum, outcome: SendOutcome::InDoubt };
+                let call = SendCall { level, sum, outcome: SendOutcome::InDoubt, view };
                 self.sends.entry(number).or_insert(call);
             }
             TraceEvent::Sent(number) => self.set_outcome(number, SendOutcome::Sent(event)),
@@ -184,7 +201,6 @@ impl<'a> Participant<'a> {
             TraceEvent::Delivered { message, level, at, .. } => {
                 if let Entry::Vacant(vacant) = self.place.entry(message) {
                     vacant.insert(self.deliveries.len());
-                    self.firsts.entry(message.sender).or_insert(message.number);
                     self.deliveries.push(Delivery { message, level, at, event });
                 }
             }
@@ -209,6 +225,12 @@ impl<'a> Participant<'a> {
     /// The number of deliveries before so many events.
     pub(super) fn deliveries_before(&self, events: usize) -> usize {
         self.deliveries.partition_point(|delivery| delivery.event < events)
+    }
+
+    /// The number of deliveries before it saw another member come.
+    pub(super) fn deliveries_without(&self, other: MemberName) -> usize {
+        let came = self.views().find(|(_, view)| view.number >= other.since);
+        came.map_or(self.deliveries.len(), |(event, _)| self.deliveries_before(event))
     }
 
     /// The name of one of its messages.

@@ -69,15 +69,24 @@ impl Stream {
             (0..all).for_each(|j| self.push(member.deliveries[j].message, at));
             return Part { start, end: self.order.len(), tail: all, differs: false };
         };
-        if before > 0 && (place == 0 || self.seams.remove(&place)) {
-            self.insert(place, member, 0..before, at);
-            self.seams.extend((place > 0).then_some(place));
-            return self.walk(run, at, place, findings);
-        }
-        if before > 0 && is_lost {
+        let is_open = place == 0 || self.seams.contains(&place);
+        let common =
+            if is_lost { before.min(self.known_before(run, member, place)) } else { before };
+        if before > 0 && is_lost && !(is_open && common > 0) {
             return Part { start: place, end: place, tail: 0, differs: false };
         }
+        if before > 0 && is_open {
+            self.seams.remove(&place);
+            self.insert(place, member, 0..common, at);
+            self.seams.extend((place > 0).then_some(place));
+        }
         self.walk(run, at, place, findings)
+    }
+
+    /// The number of deliveries of a member before it saw the one come from which the message at a place was learnt. Behind
+    /// that, both deliver alike, but for the tail of one of a lost host.
+    fn known_before(&self, run: &Run<'_>, member: &Participant<'_>, place: usize) -> usize {
+        member.deliveries_without(run.members[self.learnt_from[place]].name)
     }
 
     /// The first delivery from `from` on that the order has, and its place there.
@@ -88,25 +97,30 @@ impl Stream {
     }
 
     /// Fills a seam with the messages of a member from delivery `j` on, up to the message behind the seam. Returns whether it
-    /// did. A member may end within the seam, but for one of a lost host.
-    fn fill_seam(
-        &mut self,
-        member: &Participant<'_>,
-        at: usize,
-        (j, place): (usize, usize),
-    ) -> bool {
+    /// did. A member may end within the seam. One of a lost host fills it only as far as it is no tail.
+    fn fill_seam(&mut self, run: &Run<'_>, at: usize, (j, place): (usize, usize)) -> bool {
         if !self.seams.contains(&place) {
             return false;
         }
-        let all = member.deliveries.len();
-        let (end, reaches) = match self.first_known(member, j) {
-            Some((next, there)) if there == place => (next, true),
-            None if member.fate != Fate::Lost => (all, false),
-            _ => return false,
+        let member = &run.members[at];
+        let (all, is_lost) = (member.deliveries.len(), member.fate == Fate::Lost);
+        let next = self.first_known(member, j);
+        let reached = next.filter(|(_, there)| *there == place).map(|(next, _)| next);
+        let (end, is_closed) = match reached {
+            _ if is_lost => {
+                let before = self.known_before(run, member, place);
+                let saw_it_come = (before < all).then_some(before);
+                (reached.into_iter().chain(saw_it_come).min().unwrap_or(j), true)
+            }
+            Some(next) => (next, true),
+            None => (all, false),
         };
+        if end <= j || !is_closed && next.is_some() {
+            return false;
+        }
         self.seams.remove(&place);
         self.insert(place, member, j..end, at);
-        self.seams.extend((!reaches).then_some(place + end - j));
+        self.seams.extend((!is_closed).then_some(place + end - j));
         true
     }
 
@@ -120,7 +134,7 @@ impl Stream {
             let message = member.deliveries[j].message;
             match self.place.get(&message).copied() {
                 Some(there) if there == place => place += 1,
-                None if self.fill_seam(member, at, (j, place)) => place += 1,
+                None if self.fill_seam(run, at, (j, place)) => place += 1,
                 _ if member.fate == Fate::Lost => {
                     part.tail = j;
                     break;
