@@ -189,8 +189,10 @@ impl Model {
         self.views += 1;
         let mut members: Vec<u32> = self.living().map(|at| self.members[at].name.id).collect();
         // Members keep their ranks; a new one has the last.
-        if let (Some(Fault::Back), Some((id, _))) = (self.fault, departed.first()) {
-            members.push(*id);
+        if self.is(Fault::Back) {
+            let gone = self.members.iter().filter(|it| !it.is_living).map(|it| it.name.id);
+            let is_new = |id: &u32| departed.iter().any(|(gone, _)| gone == id);
+            members.extend(gone.filter(|id| !members.contains(id) && !is_new(id)).next());
         }
         let after = self.items.iter().filter(|item| matches!(item, Item::Message(_))).count();
         let view =

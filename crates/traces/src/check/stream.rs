@@ -19,6 +19,8 @@ pub(super) struct Stream {
     pub(super) place: BTreeMap<MessageName, usize>,
     /// The member from which each message was learnt first.
     learnt_from: Vec<usize>,
+    /// The numbers that the group gave them, where that is known.
+    numbers: BTreeMap<MessageName, u64>,
     /// The places at which messages may be missing, since no member that was added delivered both sides of it.
     seams: BTreeSet<usize>,
     /// The part of each member.
@@ -45,12 +47,19 @@ impl Stream {
     pub(super) fn new(run: &Run<'_>, findings: &mut Findings) -> Self {
         let mut stream =
             Self { parts: vec![Part::default(); run.members.len()], ..Self::default() };
-        let mut all: Vec<usize> = (0..run.members.len()).collect();
-        all.sort_by_key(|&at| match run.members[at].lost_in {
+        let mut waiting: Vec<usize> = (0..run.members.len()).collect();
+        waiting.sort_by_key(|&at| match run.members[at].lost_in {
             None => (Reverse(u64::MAX), Reverse(0)),
             Some(view) => (Reverse(view), Reverse(run.members[at].name.since)),
         });
-        for at in all {
+        while !waiting.is_empty() {
+            // One of a lost host waits for those that connect it to the others.
+            let is_next = |at: &usize| {
+                let member = &run.members[*at];
+                member.fate != Fate::Lost || stream.first_known(member, 0).is_some()
+            };
+            let next = waiting.iter().position(is_next).unwrap_or(0);
+            let at = waiting.remove(next);
             stream.parts[at] = stream.add(run, at, findings);
         }
         stream
@@ -66,7 +75,7 @@ impl Stream {
                 return Part { start, end: start, tail: 0, differs: false };
             }
             self.seams.extend((start > 0 && all > 0).then_some(start));
-            (0..all).for_each(|j| self.push(member.deliveries[j].message, at));
+            (0..all).for_each(|j| self.push(&member.deliveries[j], at));
             return Part { start, end: self.order.len(), tail: all, differs: false };
         };
         let is_open = place == 0 || self.seams.contains(&place);
@@ -81,6 +90,14 @@ impl Stream {
             self.seams.extend((place > 0).then_some(place));
         }
         self.walk(run, at, place, findings)
+    }
+
+    /// Whether a delivery has the number that the message has at others. At a lost host it may have another one: then it is
+    /// of the tail.
+    fn is_alike(&self, member: &Participant<'_>, j: usize) -> bool {
+        let delivery = &member.deliveries[j];
+        let number = self.numbers.get(&delivery.message).filter(|_| member.fate == Fate::Lost);
+        number.is_none_or(|&number| delivery.at.is_none_or(|at| at == number))
     }
 
     /// The number of deliveries of a member before it saw the one come from which the message at a place was learnt. Behind
@@ -133,14 +150,14 @@ impl Stream {
         while j < all {
             let message = member.deliveries[j].message;
             match self.place.get(&message).copied() {
-                Some(there) if there == place => place += 1,
+                Some(there) if there == place && self.is_alike(member, j) => place += 1,
                 None if self.fill_seam(run, at, (j, place)) => place += 1,
                 _ if member.fate == Fate::Lost => {
                     part.tail = j;
                     break;
                 }
                 None if place == self.order.len() => {
-                    self.push(message, at);
+                    self.push(&member.deliveries[j], at);
                     place += 1;
                 }
                 other => {
@@ -235,18 +252,20 @@ impl Stream {
         format!("{other} delivered {message} before {overtook}, {name} after it")
     }
 
-    fn push(&mut self, message: MessageName, at: usize) {
-        self.place.insert(message, self.order.len());
-        self.order.push(message);
+    fn push(&mut self, delivery: &Delivery, at: usize) {
+        self.place.insert(delivery.message, self.order.len());
+        self.order.push(delivery.message);
+        self.numbers.extend(delivery.at.map(|number| (delivery.message, number)));
         self.learnt_from.push(at);
     }
 
     /// Inserts some messages of a member at a place.
     fn insert(&mut self, place: usize, member: &Participant<'_>, some: Range<usize>, at: usize) {
-        let count = some.len();
-        let messages = member.deliveries[some].iter().map(|delivery| delivery.message);
+        let (count, some) = (some.len(), &member.deliveries[some]);
+        let messages = some.iter().map(|delivery| delivery.message);
         self.learnt_from.splice(place..place, std::iter::repeat_n(at, count));
         self.order.splice(place..place, messages);
+        self.numbers.extend(some.iter().filter_map(|it| Some((it.message, it.at?))));
         self.place = self.order.iter().enumerate().map(|(place, it)| (*it, place)).collect();
         let shifted = |seam: usize| if seam > place { seam + count } else { seam };
         self.seams = self.seams.iter().map(|&seam| shifted(seam)).collect();

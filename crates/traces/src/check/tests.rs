@@ -261,7 +261,10 @@ fn faults_of_order_are_told() {
         "1.1@2 2.1!@3 0.2@4 v4/4:1,2-0lost s2 ok2 1.2@5 v5/5:1,2,3+3 s3 no3 3.1@6 s4 ok4 1.4@7 y1 Y1 2.2@8 y2 Y2 e .",
         "",
     );
-    let changes = [dies, swap(2), swapped(2), (0, "1.1@2", ""), (0, "0.1@1", "1.1@1 0.1@2")];
+    let told = (2, "v4/4:1,2-0lost", "v4/4:2-0lost,1died");
+    let next = |member| (member, "v5/5:1,2,3+3", "v5/5:2,3+3");
+    let home = [(0, "1.1@2", ""), (0, "0.1@1", "1.1@1 0.1@2")];
+    let changes = [&[dies, swap(2), swapped(2), told, next(2), next(3)][..], &home].concat();
     breaks(Property::CausalOrder, cause, &changes);
 }
 
