@@ -15,7 +15,7 @@ const TEST_MAX: Duration = Duration::from_secs(300);
 /// Runs of the group that keeps its promises.
 const RUNS: u64 = 2_000;
 /// Runs in which a broken promise has to show.
-const RUNS_BROKEN: u64 = 400;
+const RUNS_BROKEN: u64 = 2_000;
 
 #[test]
 fn a_group_that_keeps_its_promises_holds() {

@@ -162,7 +162,7 @@ impl Model {
             0 => self.join(),
             1 if self.living().count() > 2 => self.depart(at, DepartureCause::Left),
             2 if self.living().count() > 2 => self.depart(at, DepartureCause::Died),
-            3 if self.hosts.len() > 1 && self.random.once_in(3) => self.lose_host(),
+            3 if self.hosts.len() > 1 && self.random.once_in(2) => self.lose_host(),
             4 => self.come(at),
             5..=12 => self.send(at),
             13..=16 => self.settle(),
@@ -274,9 +274,15 @@ impl Model {
             return;
         }
         let place = match self.is(Fault::Cause) {
-            true => self.members.iter().map(|it| it.read).max().unwrap_or(0).min(self.items.len()),
+            // In front of what only its sender has delivered.
+            true => {
+                let others = (0..self.members.len()).filter(|&other| other != at);
+                let read = others.map(|other| self.members[other].read).max();
+                read.unwrap_or(0).max(self.stable).min(self.members[at].read)
+            }
             false => self.items.len(),
         };
+        self.members[at].read += usize::from(place < self.members[at].read);
         self.items.insert(place, Item::Message(posted));
         let member = &mut self.members[at];
         match (outcome, is_safe) {
@@ -383,7 +389,8 @@ impl Model {
 
     /// The home is lost, or another host.
     fn lose_host(&mut self) {
-        let place = self.random.below(self.hosts.len() as u64) as usize;
+        let other = self.random.below(self.hosts.len() as u64) as usize;
+        let place = if self.random.once_in(2) { 0 } else { other };
         let host = self.hosts[place];
         // The last members are not lost: nobody would see it.
         if self.living().all(|at| self.members[at].host == host) {
