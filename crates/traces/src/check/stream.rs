@@ -42,27 +42,27 @@ pub(super) struct Part {
 
 impl Stream {
     /// Makes the order of what all members delivered. Those of lost hosts come last, those first that were lost last: they
-    /// decide nothing against members that survived them. Of those that were lost together, the last that came is first, so
-    /// that others reach it over a seam.
+    /// decide nothing against members that survived them.
     pub(super) fn new(run: &Run<'_>, findings: &mut Findings) -> Self {
         let mut stream =
             Self { parts: vec![Part::default(); run.members.len()], ..Self::default() };
-        let mut waiting: Vec<usize> = (0..run.members.len()).collect();
-        waiting.sort_by_key(|&at| match run.members[at].lost_in {
-            None => (Reverse(u64::MAX), Reverse(0)),
-            Some(view) => (Reverse(view), Reverse(run.members[at].name.since)),
-        });
-        while !waiting.is_empty() {
-            // One of a lost host waits for those that connect it to the others.
-            let is_next = |at: &usize| {
-                let member = &run.members[*at];
-                member.fate != Fate::Lost || stream.first_known(member, 0).is_some()
-            };
-            let next = waiting.iter().position(is_next).unwrap_or(0);
-            let at = waiting.remove(next);
+        let all = 0..run.members.len();
+        let (mut lost, sound): (Vec<_>, Vec<_>) =
+            all.partition(|&at| run.members[at].fate == Fate::Lost);
+        for at in sound {
             stream.parts[at] = stream.add(run, at, findings);
         }
-        stream
+        lost.sort_by_key(|&at| Reverse((run.members[at].lost_in, run.members[at].name.since)));
+        // One may connect others to the order, so all are looked at until none adds anything.
+        loop {
+            let known = stream.order.len();
+            for &at in &lost {
+                stream.parts[at] = stream.add(run, at, findings);
+            }
+            if stream.order.len() == known {
+                return stream;
+            }
+        }
     }
 
     /// Adds a member.
