@@ -28,5 +28,5 @@ pub use event::{
     TraceHead, TracedView,
 };
 pub use report::TraceReport;
-pub use text::{TraceError, TraceFault, is_trace};
+pub use text::{TraceError, TraceFault, is_trace, seal};
 pub use writer::{TraceWriter, sum_of};

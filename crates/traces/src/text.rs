@@ -66,6 +66,17 @@ pub fn is_trace(bytes: &[u8]) -> bool {
     bytes.starts_with(b"landeck trace ")
 }
 
+/// Returns a trace of these lines, whose checksums it adds: for tests of reading, and of checks.
+pub fn seal<'a>(lines: impl Iterator<Item = &'a str>) -> String {
+    let (mut text, mut chain) = (String::new(), Chain::default());
+    for line in lines {
+        let from = text.len();
+        text.push_str(line);
+        end_line(&mut text, &mut chain, from);
+    }
+    text
+}
+
 /// The checksum of all lines so far (FNV-1a).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chain(u64);
@@ -420,12 +431,7 @@ mod tests {
             "end well",
             "empty 1",
         ] {
-            let (mut text, mut chain) = (String::new(), Chain::default());
-            put_title(&mut text, &mut chain);
-            put_head(&mut text, &mut chain, &trace().head);
-            let from = text.len();
-            text.push_str(line);
-            end_line(&mut text, &mut chain, from);
+            let text = seal([TITLE, "join 2@3 rank 5 host n2 group ord", line].into_iter());
             assert_eq!(fault(text.as_bytes()), Some(TraceFault::NoLine(3)), "{line:?}");
         }
         let long = [TITLE.as_bytes(), &[b' '; LINE_BYTES_MAX], b"\n"].concat();

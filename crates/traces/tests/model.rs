@@ -190,9 +190,10 @@ impl Model {
         let mut members: Vec<u32> = self.living().map(|at| self.members[at].name.id).collect();
         // Members keep their ranks; a new one has the last.
         if self.is(Fault::Back) {
-            let gone = self.members.iter().filter(|it| !it.is_living).map(|it| it.name.id);
+            let mut gone = self.members.iter().filter(|it| !it.is_living).map(|it| it.name.id);
             let is_new = |id: &u32| departed.iter().any(|(gone, _)| gone == id);
-            members.extend(gone.filter(|id| !members.contains(id) && !is_new(id)).next());
+            let back = gone.find(|id| !members.contains(id) && !is_new(id));
+            members.extend(back);
         }
         let after = self.items.iter().filter(|item| matches!(item, Item::Message(_))).count();
         let view =
