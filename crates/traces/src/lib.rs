@@ -11,22 +11,19 @@
 //! | [`event`] | members, messages, views, and the events of a trace |
 //! | [`text`] | the lines of a trace, each with the checksum of all lines so far |
 //! | [`writer`] | writing a trace while a program runs |
-//! | [`mod@check`] | the properties, and the checks of them |
-//! | [`report`] | the result of a check, as a user reads it |
+//! | [`mod@check`] | the properties, the checks of them, and the report |
 
 #![forbid(unsafe_code)]
 
 pub mod check;
 pub mod event;
-pub mod report;
 pub mod text;
 pub mod writer;
 
-pub use check::{Property, Violation, check};
+pub use check::{Property, TraceReport, Violation, check};
 pub use event::{
     DepartureCause, GroupTrace, MemberName, MessageName, OrderLevel, TraceEnd, TraceEvent,
     TraceHead, TracedView,
 };
-pub use report::TraceReport;
 pub use text::{TraceError, TraceFault, is_trace, seal};
 pub use writer::{TraceWriter, sum_of};

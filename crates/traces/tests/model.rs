@@ -36,7 +36,7 @@ pub(crate) enum Fault {
     EarlyReturn,
     /// Messages that are asked for anew come in another order.
     Reversed,
-    /// What the members of a lost home deliver in front of a safe message goes with it.
+    /// A message in front of a safe one goes with a lost home, whose members delivered both.
     Hole,
     /// A member of a lost host gets its safe messages in another order.
     SwappedSafe,
@@ -438,7 +438,7 @@ impl Model {
         }
     }
 
-    /// What only the home had is gone, from a place on that no living member elsewhere has read.
+    /// Items that only the home had are gone, from a place on that no living member elsewhere has read.
     fn cut(&mut self, host: usize) {
         let elsewhere = self.members.iter().filter(|it| it.is_living && it.host != host);
         let read = elsewhere.map(|member| member.read).max().unwrap_or(0);

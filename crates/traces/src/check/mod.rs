@@ -6,6 +6,7 @@
 mod each;
 mod levels;
 mod property;
+mod report;
 mod run;
 mod stream;
 mod summary;
@@ -14,12 +15,12 @@ mod tests;
 mod views;
 
 use crate::event::GroupTrace;
-use crate::report::TraceReport;
 use property::Findings;
 use run::Run;
 use stream::Stream;
 
 pub use property::{Property, Violation};
+pub use report::TraceReport;
 
 /// Checks the traces of one group.
 ///

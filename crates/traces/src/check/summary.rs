@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use super::report::with_commas;
 use super::run::{Fate, Participant, Run};
 use super::stream::{Part, Stream};
 use crate::event::{DepartureCause, MemberName};
-use crate::report::with_commas;
 
 /// The views that a line names at most.
 const VIEWS_MAX: usize = 3;

@@ -1,11 +1,10 @@
 //! A run that holds, and for each property a run with one fault that is reported.
 
-use super::{Property, check};
+use super::{Property, TraceReport, check};
 use crate::event::{
     DepartureCause, GroupTrace, MemberName, MessageName, OrderLevel, TraceEnd, TraceEvent,
     TraceHead, TracedView,
 };
-use crate::report::TraceReport;
 
 /// A run of four members, each with its name, its host, and its events in short words:
 ///

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::check::{Property, Violation};
+use super::property::{Property, Violation};
 
 /// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
