@@ -43,7 +43,7 @@ impl Answer {
             Outcome::Removed(..) => Self::Left,
             Outcome::Come(round) => Self::Come(round as u32),
             Outcome::Destroying => Self::Destroying,
-            Outcome::Held(ticket) => Self::Held(ticket),
+            Outcome::Held(ticket) => Self::Held(ticket as u32),
             _ => Self::Nothing,
         }
     }

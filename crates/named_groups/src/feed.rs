@@ -5,7 +5,7 @@
 //! | item | words |
 //! |---|---|
 //! | head | number of the feed, last look of the client, broadcasts that are delivered, whether it is the last feed |
-//! | opened | number of the group, options (2), slots of the log's host |
+//! | opened | number of the group, options (2) |
 //! | request | number of the client's last request, whether it is answered, the answer |
 //! | state | the state of the group, which replaces that of the copy |
 //! | marks | for each member its number with its stamp, and the broadcasts that it has taken |
@@ -15,6 +15,7 @@
 use landeck_memory::Bytes;
 use landeck_memory::plain::{bytes_of, bytes_of_mut};
 use landeck_objects::group_log::Described;
+use landeck_objects::group_log::entries::Details;
 
 const HEAD: u64 = 1;
 const OPENED: u64 = 2;
@@ -53,8 +54,6 @@ pub(crate) struct Opened {
     /// The number of the group's memory on its host.
     pub(crate) number: u64,
     pub(crate) options: [u64; 2],
-    /// The number of slots on the log's host.
-    pub(crate) slots: u32,
 }
 
 /// A client's last request.
@@ -84,7 +83,7 @@ pub(crate) enum FeedItem<'a> {
     Marks(&'a [u64]),
     Entry {
         word: u32,
-        details: [u64; 3],
+        details: Details,
     },
     /// The entry of a broadcast.
     Accepted {
@@ -125,8 +124,8 @@ impl FeedWriter {
             FeedItem::Head(FeedHead { number, looked, delivered, is_last }) => {
                 self.item(HEAD, &[*number, *looked, *delivered, u64::from(*is_last)]);
             }
-            FeedItem::Opened(Opened { number, options: [first, second], slots }) => {
-                self.item(OPENED, &[*number, *first, *second, u64::from(*slots)]);
+            FeedItem::Opened(Opened { number, options: [first, second] }) => {
+                self.item(OPENED, &[*number, *first, *second]);
             }
             FeedItem::Request(LastRequest { number, answer }) => {
                 let (is_answered, answer) = (answer.is_some(), answer.unwrap_or_default());
@@ -185,8 +184,8 @@ fn item_of(kind: u64, words: &[u64]) -> Option<FeedItem<'_>> {
         (HEAD, &[number, looked, delivered, is_last]) => {
             FeedItem::Head(FeedHead { number, looked, delivered, is_last: is_last != 0 })
         }
-        (OPENED, &[number, first, second, slots]) => {
-            FeedItem::Opened(Opened { number, options: [first, second], slots: slots as u32 })
+        (OPENED, &[number, first, second]) => {
+            FeedItem::Opened(Opened { number, options: [first, second] })
         }
         (REQUEST, &[number, is_answered, answer]) => {
             let answer = (is_answered != 0).then_some(answer as u32);
@@ -231,7 +230,7 @@ mod tests {
     #[test]
     fn feeds_are_read_as_they_were_written() {
         let head = FeedHead { number: 7, looked: 3, delivered: 9, is_last: true };
-        let opened = Opened { number: 1 << 40, options: [5, 6], slots: 18 };
+        let opened = Opened { number: 1 << 40, options: [5, 6] };
         let request = LastRequest { number: 4, answer: Some(77) };
         let data: Vec<u8> = (0..13).collect();
         let described = Described { tag: 9, words: [1, 2, 3], bytes: 13, first_page: 8 };

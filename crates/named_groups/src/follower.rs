@@ -5,13 +5,13 @@
 //! that lags so far behind that its next entry was overwritten gets the state instead, as a process of this host does.
 
 use landeck_engine::{Engine, OperationId};
+use landeck_objects::group_log::entries::{Details, details_cell, entry_of, message_cell};
 use landeck_objects::group_log::{Described, Look, Progress};
-use landeck_protocols::service::{EntryWord, GroupEntry, Outcome, Seat, State};
+use landeck_protocols::service::{Outcome, Party, Seat, State};
 
 use crate::answer::Answer;
 use crate::error::Result;
 use crate::feed::{FedMessage, FeedHead, FeedItem, FeedWriter, LastRequest, Opened};
-use crate::replica::folding::entry_with_details;
 use crate::replica::{LocalState, Replica};
 
 /// A feed ends behind the entry that makes it so long.
@@ -19,9 +19,9 @@ const FEED_WORDS: usize = 8 << 10;
 
 /// A client on another host.
 pub(crate) struct Follower {
+    pub(crate) process: Party,
     /// Its peer number here.
     pub(crate) peer: u32,
-    pub(crate) incarnation: u32,
     /// The context of its mailbox.
     pub(crate) context: u32,
     /// The group as the follower knows it; none before its first feed.
@@ -42,8 +42,6 @@ pub(crate) struct Follower {
     sending: Option<(OperationId, Box<[u64]>)>,
     /// Broadcasts that this client has asked for and that it has not been told of: their numbers and the requests.
     asked: Vec<(u64, u32)>,
-    /// Its broadcasts that are held.
-    pub(crate) tickets: Vec<u32>,
 }
 
 /// The common part of the feeds of all followers of a group.
@@ -54,10 +52,10 @@ pub(crate) struct FeedBasis<'a> {
 }
 
 impl Follower {
-    pub(crate) fn new((peer, incarnation): (u32, u32), context: u32, broadcasts: u64) -> Self {
+    pub(crate) fn new((peer, process): (u32, Party), context: u32, broadcasts: u64) -> Self {
         Self {
+            process,
             peer,
-            incarnation,
             context,
             state: None,
             broadcasts,
@@ -71,7 +69,6 @@ impl Follower {
             is_last_told: false,
             sending: None,
             asked: Vec::new(),
-            tickets: Vec::new(),
         }
     }
 
@@ -113,17 +110,18 @@ impl Follower {
     /// Whether a member of this follower receives a broadcast.
     fn needs(&self, state: &State, number: u64) -> bool {
         let mut members = state.members().iter();
-        members.any(|member| self.is_its(member.slot, member.incarnation) && member.first <= number)
-    }
-
-    fn is_its(&self, slot: u32, incarnation: u32) -> bool {
-        (slot, incarnation) == (self.peer, self.incarnation)
+        members.any(|member| member.process == self.process && member.first <= number)
     }
 
     /// Whether the next feed can go.
     pub(crate) fn is_ready(&self, engine: &Engine) -> bool {
         let is_sent = self.sending.as_ref().is_none_or(|(id, _)| engine.is_done(*id));
         is_sent && self.arrived == self.feed
+    }
+
+    /// Whether a broadcast of it is held. Then it is told how far members have taken messages.
+    fn is_held(&self, state: &State) -> bool {
+        state.held().iter().any(|held| held.process == self.process)
     }
 
     /// Whether there is something to tell.
@@ -133,7 +131,7 @@ impl Follower {
             || self.look > self.told_look
             || (basis.is_last && !self.is_last_told)
             || (self.awaits_delivery && basis.replica.log.sent_on() > self.told_delivered)
-            || (!self.tickets.is_empty() && self.told_marks != marks_of(basis.replica, local))
+            || (self.is_held(&local.state) && self.told_marks != marks_of(basis.replica, local))
     }
 
     /// Forgets the feed that was sent.
@@ -168,8 +166,8 @@ impl Follower {
         feed.put(&FeedItem::Head(FeedHead { number, looked, delivered, is_last: false }));
         if self.state.is_none() {
             let object = replica.object().map_or(0, |object| object.number());
-            let (options, slots) = (replica.options.to_words(), replica.slots);
-            feed.put(&FeedItem::Opened(Opened { number: object, options, slots }));
+            let options = replica.options.to_words();
+            feed.put(&FeedItem::Opened(Opened { number: object, options }));
             self.put_state(&mut feed, replica, local);
         }
         while feed.len() < FEED_WORDS && self.put_next(&mut feed, replica, local)? {}
@@ -206,35 +204,26 @@ impl Follower {
             self.put_state(feed, replica, local);
             return Ok(true);
         };
-        let known = EntryWord::from_word(word);
-        let cell = known.and_then(cell_of);
+        let cell = message_cell(word).or(details_cell(word));
         let described = cell.and_then(|cell| replica.log.described(cell)).unwrap_or_default();
         // The cell of an entry that a snapshot covers may hold another by now.
         if replica.log.snapshot_place() > place {
             self.put_state(feed, replica, local);
             return Ok(true);
         }
-        match known {
-            Some(EntryWord::Broadcast { cell, .. }) => {
-                self.put_broadcast(feed, replica, local, (word, cell, described))?;
-            }
-            known => {
-                self.apply(known, described.words);
+        match message_cell(word) {
+            Some(cell) => self.put_broadcast(feed, replica, local, (word, cell, described))?,
+            None => {
+                self.apply(word, described.words);
                 feed.put(&FeedItem::Entry { word, details: described.words });
             }
         }
         Ok(true)
     }
 
-    fn apply(&mut self, word: Option<EntryWord>, details: [u64; 3]) -> Outcome {
+    fn apply(&mut self, word: u32, details: Details) -> Outcome {
         let Some(state) = &mut self.state else { return Outcome::Nothing };
-        let entry = word.and_then(|word| match cell_of(word) {
-            Some(_) if !matches!(word, EntryWord::Broadcast { .. }) => {
-                entry_with_details(word, details)
-            }
-            _ => Some(GroupEntry::Plain(word)),
-        });
-        match entry {
+        match entry_of(word, details, state) {
             Some(entry) => state.apply(entry),
             None => {
                 state.skip();
@@ -250,8 +239,8 @@ impl Follower {
         local: &mut LocalState,
         (word, cell, described): (u32, u32, Described),
     ) -> Result<()> {
-        let Outcome::Broadcast(number) = self.apply(EntryWord::from_word(word), [0; 3]) else {
-            feed.put(&FeedItem::Entry { word, details: [0; 3] });
+        let Outcome::Broadcast(number) = self.apply(word, Details::default()) else {
+            feed.put(&FeedItem::Entry { word, details: Details::default() });
             return Ok(());
         };
         let is_needed = self.state.as_ref().is_some_and(|state| self.needs(state, number));
@@ -297,7 +286,7 @@ impl Follower {
 
     fn last_request(&self, replica: &Replica) -> LastRequest {
         let number = replica.log.last_request(self.peer);
-        let answer = match replica.log.progress_of(self.peer, self.incarnation, number) {
+        let answer = match replica.log.progress_of(self.peer, self.process.incarnation, number) {
             Progress::Answered(answer) => Some(answer),
             _ => None,
         };
@@ -310,7 +299,7 @@ impl Follower {
             let (seat, taken) =
                 (Seat { id: pair[0] as u32, stamp: (pair[0] >> 32) as u32 }, pair[1]);
             let member = local.state.member(seat);
-            if member.is_some_and(|member| self.is_its(member.slot, member.incarnation)) {
+            if member.is_some_and(|member| member.process == self.process) {
                 replica.log.set_taken(seat.id, seat.stamp, taken.min(local.state.broadcasts()));
             }
         }
@@ -324,15 +313,4 @@ fn marks_of(replica: &Replica, local: &LocalState) -> Vec<u64> {
         [u64::from(seat.id) | u64::from(seat.stamp) << 32, replica.taken(local, member)]
     };
     local.state.members().iter().flat_map(mark).collect()
-}
-
-/// The cell that an entry refers to.
-fn cell_of(word: EntryWord) -> Option<u32> {
-    match word {
-        EntryWord::Broadcast { cell, .. }
-        | EntryWord::Join { cell }
-        | EntryWord::Serve { cell }
-        | EntryWord::Asked { cell, .. } => Some(cell),
-        _ => None,
-    }
 }

@@ -14,8 +14,9 @@
 //! | `membership` | joining, and a view of the members |
 //! | `message` | a message on its way into a group |
 //! | `sending` | broadcasting: waiting for room, eviction |
-//! | `origin` | the words that name the sender of a message, and the client of a request |
-//! | `subscription` | the messages that a mailbox retrieves from a group |
+//! | `origin` | a process as the log names it; the words that name the sender of a message, and the client of a request |
+//! | `parties` | the processes of a group, as this process reaches them |
+//! | `subscription` | the messages that a mailbox retrieves from a group, and the `views` that it is told of |
 //! | `sync` | synchronisation: `arrival` on the roll or in the log, `sync_wait` for the other members |
 //! | `roll_members` | the members of a view as bits of the roll |
 //! | `participants` | the members that take part in collective operations |
@@ -60,6 +61,7 @@ mod time_limit;
 
 pub use error::{Result, ServiceError};
 pub use group_error::GroupError;
+pub use landeck_protocols::service::Gone;
 pub use membership::{MembersView, ViewedMember};
 pub use message::{Outgoing, Sender, SharedValues};
 pub use options::{GroupOptions, ServedBy, WhenFull};
@@ -68,6 +70,7 @@ pub use participants::{Participant, Participants};
 pub use replica::Replica;
 pub use server_client::Forwarded;
 pub use server_handle::{AsGuest, ServerHandle};
+pub use subscription::views::{MemberIdentity, NewView, NextTold, ViewsWatch};
 pub use subscription::{NextMessage, Subscription, SubscriptionWatch};
 pub use sync::PendingSync;
 pub use time_limit::TimeLimit;

@@ -6,36 +6,32 @@
 //! members have taken messages. The server sends the next feed only then, so a process that does not call holds up
 //! nobody and fills no memory.
 
-use std::cmp;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use landeck_engine::Shared;
-use landeck_engine::peers::peer_of_slot;
 use landeck_kernel::{Area, Endpoint, Peer, Received, RequestId, Started, Status};
 use landeck_memory::plain::bytes_of_mut;
 use landeck_memory::{Buffer, Segment};
 use landeck_objects::group_log::GroupLog;
 use landeck_protocols::service::Seat;
 use landeck_transports::SharedMemory;
-use landeck_wire::{Incarnation, ProcessId, SegmentId, Slot};
+use landeck_wire::{ProcessId, SegmentId};
 
 use crate::feed::{FeedHead, FeedItem, LastRequest, Opened, items};
-use crate::origin::process_word;
+use crate::origin::party;
 use crate::server_client::{FEED_TAG, LAST_LOOK, RequestKind, bytes_of};
 use crate::server_handle::lock;
 
 /// Feeds that may wait here before the server gets no receipt for the next one.
 const FEEDS_MAX: usize = 16;
-/// A process that this host does not know: a guest of another one.
-const NOBODY: u32 = u32::MAX;
 
 /// A process's copy of a log.
 pub(crate) struct LogCopy {
     shared: Arc<Shared>,
     inbox: Arc<Inbox>,
-    directory: Directory,
+    home: SegmentId,
     /// The number of the group's memory on its host.
     number: u64,
     /// The last look that was asked for, and the last one that the copy has had.
@@ -91,18 +87,6 @@ pub(crate) enum FromServer {
     },
 }
 
-/// The processes of the log's host and of all others, by the numbers that they have there.
-pub(crate) struct Directory {
-    segment: Segment,
-    home: SegmentId,
-    /// The slots of the log's host.
-    slots: u32,
-    /// The peers of the ranks that are far from there, in the order of its far records. Behind these are places for guests.
-    elsewhere: Vec<u32>,
-    /// The place of the home in the list of the job's hosts.
-    home_place: u32,
-}
-
 impl FeedLink {
     /// Whether this link leads to the mailbox of this process in this context.
     pub(crate) fn is_of(&self, process: ProcessId, context: u32) -> bool {
@@ -114,7 +98,7 @@ impl Inbox {
     /// An inbox of this process in a context of its own, whose messages are of a server.
     pub(crate) fn open(shared: &Shared, context: u32, link: FeedLink) -> Arc<Self> {
         let process = shared.process();
-        let own = process_word(process.slot, process.incarnation);
+        let own = party(0, process).to_word(); // the server knows its host
         let state = InboxState {
             link,
             arrived: VecDeque::new(),
@@ -261,19 +245,15 @@ impl Inbox {
 }
 
 impl LogCopy {
-    pub(crate) fn new(
-        shared: &Arc<Shared>,
-        inbox: Arc<Inbox>,
-        directory: Directory,
-        number: u64,
-    ) -> Self {
+    pub(crate) fn new(shared: &Arc<Shared>, inbox: Arc<Inbox>, number: u64) -> Self {
         // The first look is that which opens the copy.
         let (looks, looked) = (AtomicU64::new(1), AtomicU64::new(0));
         let refused_at = AtomicU64::new(0);
+        let home = inbox.link().process.segment;
         Self {
             shared: shared.clone(),
             inbox,
-            directory,
+            home,
             number,
             looks,
             looked,
@@ -286,8 +266,9 @@ impl LogCopy {
         &self.inbox
     }
 
-    pub(crate) fn directory(&self) -> &Directory {
-        &self.directory
+    /// The host of the log.
+    pub(crate) fn home(&self) -> SegmentId {
+        self.home
     }
 
     /// The number of the group's memory on its host.
@@ -359,162 +340,10 @@ impl Drop for LogCopy {
     }
 }
 
-impl Directory {
-    /// The processes as the host of `home` numbers them, which has so many slots.
-    pub(crate) fn new(segment: &Segment, home: SegmentId, slots: u32) -> Self {
-        let ranks = (0..segment.plan().ranks).map(|rank| segment.peer_of_rank(rank));
-        let elsewhere = ranks.filter(|&peer| host_of(segment, peer) != home.0).collect();
-        let home_place = place_of(segment, home);
-        Self { segment: segment.clone(), home, home_place, slots, elsewhere }
-    }
-
-    /// The host of the log.
-    pub(crate) fn home(&self) -> SegmentId {
-        self.home
-    }
-
-    /// The peer number here of a process that has another number there. The log may tell of a process before the word that
-    /// it takes part has come here: its place is known from the beginning.
-    pub(crate) fn peer(&self, there: u32) -> u32 {
-        match there.checked_sub(self.slots) {
-            Some(far) => match far.checked_sub(self.elsewhere.len() as u32) {
-                None => self.elsewhere[far as usize],
-                Some(guest) => self.guest(guest),
-            },
-            None => {
-                let peer = peer_of_slot(&self.segment, self.home, Slot(there));
-                peer.map_or(NOBODY, |peer| peer.0)
-            }
-        }
-    }
-
-    /// The peer number here of a place for guests of other hosts than the home. These have places for equally many guests
-    /// each, in the order of the list of the job's hosts; so hosts that are added later have theirs behind all others.
-    fn guest(&self, there: u32) -> u32 {
-        let plan = self.segment.plan();
-        let Some(number) = there.checked_div(plan.guests) else { return NOBODY };
-        let (own, first) = (self.segment.own_host_place(), plan.ranks - plan.processes);
-        let place = number + u32::from(number >= self.home_place);
-        let first = match place.cmp(&own) {
-            cmp::Ordering::Equal => plan.processes,
-            cmp::Ordering::Less => plan.slots() + first + place * plan.guests,
-            cmp::Ordering::Greater => plan.slots() + first + (place - 1) * plan.guests,
-        };
-        let peer = first + there % plan.guests;
-        if peer < plan.slots() + plan.far { peer } else { NOBODY }
-    }
-
-    /// A word that names a process there ([`process_word`]), as it would be here.
-    pub(crate) fn process_word(&self, there: u64) -> u64 {
-        let incarnation = (there >> 32) as u32;
-        process_word(Slot(self.peer(there as u32)), Incarnation(incarnation))
-    }
-}
-
-/// The place of a host in the list of the job's hosts. Without its own, the places for guests have the order of that list.
-fn place_of(segment: &Segment, host: SegmentId) -> u32 {
-    let (plan, own) = (segment.plan(), segment.own_host_place());
-    let first = plan.ranks - plan.processes;
-    let mut firsts = (first..plan.far).step_by(plan.guests.max(1) as usize);
-    let is_it = |far: u32| segment.far_record(far).process.host == host.0;
-    match firsts.position(is_it) {
-        Some(number) if host.0 != plan.host => number as u32 + u32::from(number as u32 >= own),
-        _ => own,
-    }
-}
-
-fn host_of(segment: &Segment, peer: u32) -> u64 {
-    let plan = segment.plan();
-    let far = peer.checked_sub(plan.slots());
-    far.map_or(plan.host, |far| segment.far_record(far).process.host)
-}
-
 /// The words of a message; none where it has no whole words.
 pub(crate) fn words_of(received: &Received) -> Vec<u64> {
     let bytes = bytes_of(received);
     let mut words = vec![0; bytes.len() / size_of::<u64>()];
     bytes.copy_to_slice(bytes_of_mut(&mut words));
     words
-}
-
-#[cfg(test)]
-mod tests {
-    use landeck_memory::{FarProcess, FarRecord, SegmentPlan};
-
-    use super::*;
-
-    const GUESTS: u32 = 2;
-    /// The ranks of each host. The last two hosts were added while the job ran.
-    const RANKS: [&[u32]; 4] = [&[0, 2], &[1], &[], &[]];
-
-    fn id(place: usize) -> u64 {
-        100 - place as u64
-    }
-
-    /// All processes elsewhere of a host that knows of so many hosts, in the order of its far records.
-    fn far(place: usize, known: usize) -> Vec<FarProcess> {
-        let process = |host: usize, slot: usize| FarProcess {
-            host: id(host),
-            slot: slot as u32,
-            incarnation: 1,
-        };
-        let of_rank = |rank: u32| {
-            let host = RANKS.iter().position(|ranks| ranks.contains(&rank)).unwrap();
-            let slot = RANKS[host].iter().position(|it| *it == rank).unwrap();
-            (host != place).then(|| process(host, slot))
-        };
-        let others = (0..known).filter(|host| *host != place);
-        let guests = others.flat_map(|host| {
-            let first = RANKS[host].len();
-            (first..first + GUESTS as usize).map(move |slot| process(host, slot))
-        });
-        (0..3).filter_map(of_rank).chain(guests).collect()
-    }
-
-    fn segment(place: usize, known: usize) -> Segment {
-        let processes = RANKS[place].len() as u32;
-        let plan =
-            SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(id(place), processes) };
-        let room = 3 - processes + GUESTS * 3;
-        let plan = SegmentPlan { ranks: 3, far: room, hosts: 4, guests: GUESTS, ..plan };
-        let segment = Segment::local(&plan);
-        segment.set_own_host(place as u16, place as u32);
-        for (far, process) in (0..).zip(far(place, known)) {
-            segment.set_far_record(far, FarRecord { process, ..FarRecord::default() });
-        }
-        for rank in 0..3 {
-            let here = RANKS[place].iter().position(|it| *it == rank);
-            let before = (0..rank).filter(|other| !RANKS[place].contains(other)).count() as u32;
-            let peer = here.map_or(plan.slots() + before, |slot| slot as u32);
-            segment.set_peer_of_rank(rank, peer);
-        }
-        segment
-    }
-
-    #[test]
-    fn each_host_knows_the_processes_by_the_numbers_of_each_other_one() {
-        for (own, home) in (0..4).flat_map(|own| (0..4).map(move |home| (own, home))) {
-            if own == home {
-                continue;
-            }
-            // This host may not have heard of the last ones, but in its table their places are kept.
-            for known in [4, own.max(home) + 1] {
-                let segment = segment(own, known);
-                let slots = RANKS[home].len() as u32 + GUESTS;
-                let directory = Directory::new(&segment, SegmentId(id(home)), slots);
-                for (there, process) in (slots..).zip(far(home, 4)) {
-                    let peer = directory.peer(there);
-                    let plan = segment.plan();
-                    let found = match peer.checked_sub(plan.slots()) {
-                        None => FarProcess { host: plan.host, slot: peer, incarnation: 1 },
-                        Some(far) => segment.far_record(far).process,
-                    };
-                    let is_unknown = !(0..known).any(|place| process.host == id(place));
-                    let wanted = if is_unknown { FarProcess::default() } else { process };
-                    assert_eq!(found, wanted, "{own} reads {there} of {home}");
-                }
-                assert_eq!(directory.peer(u32::MAX), NOBODY);
-            }
-        }
-    }
 }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use landeck_protocols::service::{EntryWord, MemberRecord, Outcome, Seat};
+use landeck_protocols::service::{GroupEntry, Joining, MemberRecord, Outcome, Seat};
+use landeck_wire::ProcessId;
 
 use crate::answer::Answer;
 use crate::error::{Result, ServiceError};
 use crate::group_error::GroupError;
-use crate::origin::process_word;
 use crate::replica::{LocalState, Replica, no_peer};
 use crate::subscription::Subscription;
 use crate::thread_members;
@@ -27,8 +27,14 @@ pub struct MembersView {
 /// A member of a group at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ViewedMember {
-    /// The member as the folded state has it.
-    pub record: MemberRecord,
+    /// The number of the member.
+    pub id: u32,
+    /// Its process.
+    pub process: ProcessId,
+    /// The context of its mailbox.
+    pub context: u32,
+    /// The address of the mailbox's mark.
+    pub place: u64,
     /// Broadcasts that it has not retrieved.
     pub waiting: u64,
 }
@@ -64,16 +70,11 @@ impl Replica {
     }
 
     fn join_directly(&self, context: u32, place: u64) -> Result<Joined> {
-        let process = self.shared.process();
-        let who = process_word(process.slot, process.incarnation);
         self.with(|local| {
             self.check_open(&local.state)?;
-            let words = [who, u64::from(context), place];
-            let entry = |cell| EntryWord::Join { cell };
-            let accepted = self.append_with_details(local, words, entry, |local| {
-                self.check_open(&local.state).map(|()| true)
-            })?;
-            let accepted = accepted.ok_or_else(|| self.log_refuses())?;
+            let process = self.own_party(&local.state);
+            let entry = GroupEntry::Join(Joining { process, context, place });
+            let accepted = self.append(local, entry, |local| self.check_open(&local.state))?;
             match accepted.outcome {
                 Outcome::Joined(id) => {
                     let (seat, all) = (Seat::new(id, accepted.place), local.state.broadcasts());
@@ -122,11 +123,13 @@ impl Replica {
 
     fn view_of(&self, local: &LocalState) -> MembersView {
         let state = &local.state;
-        let viewed = |record: &MemberRecord| ViewedMember {
-            record: *record,
-            waiting: state.broadcasts() - self.taken(local, record),
+        let viewed = |record: &MemberRecord| {
+            let MemberRecord { id, context, place, .. } = *record;
+            let process = self.process(state, record.process)?;
+            let waiting = state.broadcasts() - self.taken(local, record);
+            Some(ViewedMember { id, process, context, place, waiting })
         };
-        let members = state.members().iter().map(viewed).collect();
+        let members = state.members().iter().filter_map(viewed).collect();
         MembersView { number: state.view(), has_started: state.has_started(), members }
     }
 }

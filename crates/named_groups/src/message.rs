@@ -72,7 +72,7 @@ pub(crate) struct Broadcast<'a> {
     pub(crate) bytes: Bytes<'a>,
     pub(crate) sender: Sender,
     /// The number under which the log holds it; none before it found no room.
-    pub(crate) ticket: Option<u32>,
+    pub(crate) ticket: Option<u64>,
 }
 
 impl Broadcast<'_> {

@@ -1,6 +1,6 @@
 //! The members that take part in the collective operations of a group from a number on.
 
-use landeck_protocols::service::{Cut, EntryWord, Seat, State};
+use landeck_protocols::service::{Cut, CutMember, GroupEntry, Seat, State};
 
 use crate::error::Result;
 use crate::group_error::GroupError;
@@ -23,8 +23,8 @@ pub struct Participants {
 pub struct Participant {
     /// The number of the member.
     pub id: u32,
-    /// The slot of its process.
-    pub slot: u32,
+    /// The number by which this process reaches its process.
+    pub peer: u32,
 }
 
 impl Replica {
@@ -36,9 +36,10 @@ impl Replica {
     pub fn participants(&self, number: u64, seat: Seat) -> Result<Participants> {
         self.catch_up(TimeLimit::Unlimited)?;
         self.fix_participants(number, seat)?;
-        self.with(|local| {
+        self.wait(TimeLimit::Unlimited, no_peer, |local| {
             let left_behind = || GroupError::LeftBehind { group: self.name.clone(), number };
-            Ok(local.state.cut(number).map(Participants::of).ok_or_else(left_behind)?)
+            let cut = local.state.cut(number).ok_or_else(left_behind)?;
+            Ok(self.reach(&local.state, cut))
         })
     }
 
@@ -63,7 +64,7 @@ impl Replica {
                     return Ok(Some(Err(last + 1)));
                 }
                 let own = state.cut(last).filter(|cut| cut.seats().any(|it| it == seat));
-                Ok(own.map(|cut| Ok(Participants::of(cut))))
+                Ok(own.and_then(|cut| self.reach(state, cut)).map(Ok))
             })?;
             match found {
                 Ok(participants) => return Ok(participants),
@@ -79,8 +80,7 @@ impl Replica {
             Ok(local.state.cuts_made() >= number)
         })?;
         if !is_fixed {
-            let entry = EntryWord::Cut { number: EntryWord::low_bits(number) };
-            self.put(entry, |local| self.check_open(&local.state))?;
+            self.put(GroupEntry::Cut { number }, |local| self.check_open(&local.state))?;
         }
         Ok(())
     }
@@ -89,14 +89,14 @@ impl Replica {
         self.check_open(state)?;
         state.member(seat).map(drop).ok_or_else(|| self.no_member(seat.id))
     }
-}
 
-impl Participants {
-    fn of(cut: &Cut) -> Self {
-        let members = cut.members.iter();
-        let participant =
-            |&[id, slot, ..]: &[u64; 4]| Participant { id: id as u32, slot: slot as u32 };
-        let members = members.map(participant).collect();
-        Self { first_operation: cut.number, died: cut.died, members }
+    /// The participants of a cut. `None` while this host does not know a process of theirs: the log may be faster than the
+    /// word of a host that was added.
+    fn reach(&self, state: &State, cut: &Cut) -> Option<Participants> {
+        let participant = |&CutMember { id, process, .. }: &CutMember| {
+            Some(Participant { id, peer: self.peer(state, process)? })
+        };
+        let members = cut.members.iter().map(participant).collect::<Option<_>>()?;
+        Some(Participants { first_operation: cut.number, died: cut.died, members })
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod deaths;
 pub(crate) mod destroying;
 pub(crate) mod far;
 pub(crate) mod folding;
+pub(crate) mod parties;
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -13,8 +14,9 @@ use std::sync::Arc;
 use landeck_engine::Shared;
 use landeck_joining::objects::{self, Name, Object, ObjectError, ObjectKind, Use, map};
 use landeck_memory::{Gate, Operation, SharedArea, ThreadMode, WaitRecord};
+use landeck_objects::group_log::entries::{details_of, word_of};
 use landeck_objects::group_log::{Aside, Claim, Claims, GroupLog, Passed, WaitsFor, peers_of};
-use landeck_protocols::service::{EntryWord, Outcome, Phase, State};
+use landeck_protocols::service::{GroupEntry, Outcome, Phase, State};
 use landeck_wire::SegmentId;
 
 use crate::error::{Result, ServiceError};
@@ -22,6 +24,7 @@ use crate::group_error::GroupError;
 use crate::log_copy::LogCopy;
 use crate::message::SharedValues;
 use crate::options::GroupOptions;
+use crate::replica::parties::FarPeers;
 use crate::roll_members::RollMembers;
 use crate::server_client::ServerClient;
 use crate::server_handle::ServerHandle;
@@ -46,8 +49,9 @@ pub struct Replica {
     pub(crate) is_asked: bool,
     /// Where the server's replies arrive; none where this process appends its entries itself.
     pub(crate) server_client: Option<ServerClient>,
-    /// The slots of this host: members with higher numbers are on other hosts.
-    pub(crate) slots: u32,
+    /// The segment of the log's host, which has number 0 in the group.
+    pub(crate) log_host: SegmentId,
+    pub(crate) far_peers: FarPeers,
     pub(crate) local: Gate<LocalState>,
     pub(crate) claims: Claims,
 }
@@ -79,7 +83,7 @@ pub(crate) struct LocalState {
 /// The process that has appended an entry.
 #[derive(Clone, Copy)]
 pub(crate) enum EntryOwner<'a> {
-    /// This process, with the memory of the message that the entry is.
+    /// This process, with the memory of the message or of the details, if the entry has such.
     Own(Option<&'a Claim<'a>>),
     Others,
 }
@@ -214,7 +218,7 @@ impl Replica {
             return Err(GroupError::Broken { group: name, what: "its memory has no shape" }.into());
         };
         let client = options.first_server().map(|_| ServerClient::open(shared)).transpose()?;
-        let state = State::new(options.rules());
+        let state = State::new(options.rules(), SegmentId(shared.segment.plan().host));
         let home = Home::Here(used);
         Ok(Self::assemble((shared, server_handle), (log, state), name, options, (home, client)))
     }
@@ -228,6 +232,10 @@ impl Replica {
         (home, client): (Home, Option<ServerClient>),
     ) -> Arc<Self> {
         let is_asked = client.is_some() || shared.segment.plan().has_host_tables();
+        let log_host = match &home {
+            Home::Here(_) => SegmentId(shared.segment.plan().host),
+            Home::Elsewhere(copy) => copy.home(),
+        };
         let local = LocalState {
             state,
             passed: Passed::default(),
@@ -246,7 +254,8 @@ impl Replica {
             home,
             is_asked,
             server_client: client,
-            slots: shared.segment.plan().slots(),
+            log_host,
+            far_peers: FarPeers::default(),
             local: Gate::new(shared.engine.mode(), local),
             claims: Claims::default(),
         })
@@ -283,10 +292,10 @@ impl Replica {
     pub fn number(&self) -> u64 {
         match &self.home {
             Home::Here(used) if self.shared.segment.plan().has_host_tables() => {
-                number_in_job(used.number(), SegmentId(self.shared.segment.plan().host))
+                number_in_job(used.number(), self.log_host)
             }
             Home::Here(used) => used.number(),
-            Home::Elsewhere(copy) => number_in_job(copy.number(), copy.directory().home()),
+            Home::Elsewhere(copy) => number_in_job(copy.number(), self.log_host),
         }
     }
 
@@ -383,36 +392,36 @@ impl Replica {
     pub(crate) fn append(
         &self,
         local: &mut LocalState,
-        entry: EntryWord,
+        entry: GroupEntry,
         mut check: impl FnMut(&mut LocalState) -> Result<()>,
     ) -> Result<Accepted> {
-        let appended = self.append_if(local, entry, None, |local| check(local).map(|()| true))?;
+        let appended = self.append_if(local, entry, |local| check(local).map(|()| true))?;
         appended.ok_or_else(|| self.log_refuses())
     }
 
-    /// Appends an entry whose details lie in a cell, if `may_append` allows it.
-    pub(crate) fn append_with_details(
+    /// Appends an entry that is no message if `may_append` allows it.
+    pub(crate) fn append_if(
         &self,
         local: &mut LocalState,
-        details: [u64; 3],
-        entry: impl FnOnce(u32) -> EntryWord,
+        entry: GroupEntry,
         may_append: impl FnMut(&mut LocalState) -> Result<bool>,
     ) -> Result<Option<Accepted>> {
-        let claim = self.claim_details(local, details)?;
-        let accepted = self.append_if(local, entry(claim.cell()), None, may_append)?;
-        if let Some(accepted) = accepted {
-            claim.becomes_entry(accepted.place);
+        let details = details_of(&entry).map(|details| self.claim_details(local, details));
+        let details = details.transpose()?;
+        let accepted = self.append_with(local, entry, details.as_ref(), may_append)?;
+        if let (Some(details), Some(accepted)) = (details, accepted) {
+            details.becomes_entry(accepted.place);
         }
         Ok(accepted)
     }
 
     /// Appends an entry if `may_append` allows it, which is asked after every entry that another process has
-    /// appended first. The memory of `message` belongs to the message from then on.
-    pub(crate) fn append_if(
+    /// appended first. The claimed memory holds the message, or the entry's details.
+    pub(crate) fn append_with(
         &self,
         local: &mut LocalState,
-        entry: EntryWord,
-        message: Option<&Claim<'_>>,
+        entry: GroupEntry,
+        claim: Option<&Claim<'_>>,
         mut may_append: impl FnMut(&mut LocalState) -> Result<bool>,
     ) -> Result<Option<Accepted>> {
         for _ in 0..ATTEMPTS {
@@ -420,12 +429,12 @@ impl Replica {
             if !may_append(local)? {
                 return Ok(None);
             }
-            if changes_members(entry) && !self.log.roll().is_settled() {
+            if changes_members(&entry) && !self.log.roll().is_settled() {
                 self.close_roll(local)?;
                 continue;
             }
-            if let Some(accepted) = self.accept(local, entry, message)? {
-                if changes_members(entry) {
+            if let Some(accepted) = self.accept(local, entry, claim)? {
+                if changes_members(&entry) {
                     self.close_stale_roll(local)?;
                 }
                 return Ok(Some(accepted));
@@ -438,34 +447,35 @@ impl Replica {
     pub(crate) fn accept(
         &self,
         local: &mut LocalState,
-        entry: EntryWord,
-        message: Option<&Claim<'_>>,
+        entry: GroupEntry,
+        claim: Option<&Claim<'_>>,
     ) -> Result<Option<Accepted>> {
         self.make_room(local)?;
         let place = local.state.position();
-        if !self.log.accept(place, entry.to_word()) {
+        let cell = claim.map_or(0, Claim::cell);
+        if !self.log.accept(place, word_of(&entry, cell)) {
             return Ok(None);
         }
-        let outcome = self.apply(local, place, entry, EntryOwner::Own(message))?;
-        self.wake_concerned(local, entry, outcome);
+        let outcome = self.apply(local, entry, cell, EntryOwner::Own(claim));
+        self.wake_concerned(local, &entry, outcome);
         Ok(Some(Accepted { place, outcome }))
     }
 
     /// Wakes the threads that an entry concerns.
     #[inline]
-    fn wake_concerned(&self, local: &LocalState, entry: EntryWord, outcome: Outcome) {
+    fn wake_concerned(&self, local: &LocalState, entry: &GroupEntry, outcome: Outcome) {
         match (entry, outcome) {
-            (EntryWord::Broadcast { .. }, Outcome::Broadcast(_))
+            (GroupEntry::Broadcast { .. }, Outcome::Broadcast(_))
                 if self.server_client.is_none() =>
             {
                 self.wake(WaitsFor::Messages);
             }
             // Clients of the server that is gone wait for it; members find messages that it has not forwarded.
-            (EntryWord::Vacate { .. }, Outcome::Vacated) => {
+            (GroupEntry::Vacate { .. }, Outcome::Vacated) => {
                 self.wake(WaitsFor::Messages);
                 self.wake(WaitsFor::Others);
             }
-            (EntryWord::Sync(_), Outcome::Come(round)) if local.state.ended(round).is_none() => {}
+            (GroupEntry::Sync(_), Outcome::Come(round)) if local.state.ended(round).is_none() => {}
             (_, Outcome::Nothing | Outcome::Stale) => {}
             _ => self.wake(WaitsFor::Others),
         }
@@ -564,17 +574,17 @@ fn number_in_job(number: u64, home: SegmentId) -> u64 {
 }
 
 /// Whether an entry may change the members of a synchronisation, or end the group.
-fn changes_members(entry: EntryWord) -> bool {
+fn changes_members(entry: &GroupEntry) -> bool {
     matches!(
         entry,
-        EntryWord::Join { .. }
-            | EntryWord::Leave(_)
-            | EntryWord::Died(_)
-            | EntryWord::Departed(_)
-            | EntryWord::Evict(_)
-            | EntryWord::Destroy
-            | EntryWord::End
-            | EntryWord::Asked { .. }
+        GroupEntry::Join(_)
+            | GroupEntry::Leave(_)
+            | GroupEntry::Died(_)
+            | GroupEntry::Departed(_)
+            | GroupEntry::Evict(_)
+            | GroupEntry::Destroy
+            | GroupEntry::End
+            | GroupEntry::Asked(..)
     )
 }
 

@@ -15,10 +15,9 @@ use landeck_engine::{Engine, OperationId, deadline_ns};
 use landeck_joining::objects::Use;
 use landeck_kernel::{Area, Peer, Started};
 use landeck_memory::{Buffer, Bytes, Operation, SlotState, WaitRecord};
+use landeck_objects::group_log::entries::asking_details;
 use landeck_objects::group_log::{Progress, WaitsFor};
-use landeck_protocols::service::{
-    Ask, Asking, EntryWord, MemberRecord, Phase, Seat, Server, Serving,
-};
+use landeck_protocols::service::{Ask, Asking, GroupEntry, MemberRecord, Phase, Seat};
 
 use crate::answer::Answer;
 use crate::error::{Result, ServiceError};
@@ -46,8 +45,18 @@ enum Until {
 #[derive(Clone, Copy)]
 pub(crate) struct PostedRequest {
     number: u32,
-    /// The epoch of the server that it went to.
+    /// The server that it went to, and its epoch.
+    server: u32,
     epoch: u64,
+}
+
+/// The server of a group, as this process reaches it.
+#[derive(Clone, Copy)]
+pub(crate) struct SeatedServer {
+    pub(crate) peer: u32,
+    /// The context of its mailbox for requests.
+    pub(crate) context: u32,
+    pub(crate) epoch: u64,
 }
 
 /// The message to the server.
@@ -84,8 +93,9 @@ impl Replica {
         match self.request(client, ask, Until::Replied, TimeLimit::Unlimited)?.1 {
             Answer::Joined(id) => self.with(|local| {
                 let mut members = local.state.members().iter();
-                let slot = self.shared.slot;
-                let found = members.find(|it| (it.id, it.context, it.slot) == (id, context, slot));
+                let own = self.own_party(&local.state);
+                let found =
+                    members.find(|it| (it.id, it.context, it.process) == (id, context, own));
                 found.copied().map(Ok).ok_or_else(|| self.no_member(id))
             }),
             other => Ok(Err(other)),
@@ -134,7 +144,8 @@ impl Replica {
         broadcast: &Broadcast<'_>,
         limit: TimeLimit,
     ) -> Result<Answer> {
-        let [process, members, _] = self.origin_of(broadcast.sender).to_words();
+        let origin = self.with(|local| Ok(self.origin_of(&local.state, broadcast.sender)))?;
+        let [process, members, _] = origin.to_words();
         let message = RequestMessage {
             kind: match broadcast.ticket {
                 None => RequestKind::Broadcast,
@@ -164,7 +175,7 @@ impl Replica {
         mut ready: impl FnMut(&mut LocalState, bool) -> Result<Option<T>>,
     ) -> Result<T> {
         let _notice = WaitNotice::begin(&self.log, WaitsFor::Others);
-        let peer = self.with(|local| Ok(local.state.server().map(|server| server.who.slot)))?;
+        let peer = Some(request.server);
         let record = WaitRecord { operation: Operation::Group, peer, ..WaitRecord::default() };
         loop {
             let found = self.shared.wait_until(&record, limit.deadline_ns(), |engine| {
@@ -201,11 +212,10 @@ impl Replica {
         until: Until,
         limit: TimeLimit,
     ) -> Result<(PostedRequest, Answer)> {
-        let slot = self.shared.slot;
-        let incarnation = self.shared.segment.slot_record(slot).incarnation;
+        let process = self.with(|local| Ok(self.own_party(&local.state)))?;
         let message = |number| RequestMessage {
             kind: RequestKind::Ask,
-            head: Asking { slot, incarnation, number, what }.to_words(),
+            head: asking_details(&Asking { process, number, what }),
             data: Bytes::EMPTY,
         };
         self.have_done(client, message, until, limit)
@@ -223,7 +233,7 @@ impl Replica {
         let mut server = self.server_or_seat(limit)?;
         let number = self.log.ask(server.epoch);
         loop {
-            let request = PostedRequest { number, epoch: server.epoch };
+            let request = PostedRequest { number, server: server.peer, epoch: server.epoch };
             let posted = self.post(client, &server, message(number), number, limit);
             let done = posted.and_then(|()| self.await_answer(client, &request, until, limit));
             match done {
@@ -252,7 +262,7 @@ impl Replica {
             return Err(error);
         }
         if !matches!(self.log.progress(request.number), Progress::Answered(_)) {
-            let entry = EntryWord::Vacate { epoch: EntryWord::low_bits(request.epoch) };
+            let entry = GroupEntry::Vacate { epoch: request.epoch };
             self.with(|local| self.append(local, entry, |_| Ok(())))?;
         }
         match self.log.progress(request.number) {
@@ -312,13 +322,15 @@ impl Replica {
     }
 
     /// The server of the group. This process becomes it where there is none any more.
-    pub(crate) fn server_or_seat(&self, limit: TimeLimit) -> Result<Server> {
+    pub(crate) fn server_or_seat(&self, limit: TimeLimit) -> Result<SeatedServer> {
         if let Some(copy) = self.copy() {
             return self.server_elsewhere(copy);
         }
         self.wait(limit, no_peer, |local| {
             if let Some(server) = local.state.server() {
-                return Ok(Some(server));
+                // It is on this host.
+                let (peer, context) = (server.who.process.slot.into(), server.who.context);
+                return Ok(Some(SeatedServer { peer, context, epoch: server.epoch }));
             }
             if local.state.phase() == Phase::Ended {
                 return self.check_open(&local.state).map(|()| None);
@@ -331,14 +343,13 @@ impl Replica {
     }
 
     /// The server of a group of another host.
-    fn server_elsewhere(&self, copy: &LogCopy) -> Result<Server> {
+    fn server_elsewhere(&self, copy: &LogCopy) -> Result<SeatedServer> {
         self.find_server()?;
-        let FeedLink { process, peer, context, epoch, is_cut } = copy.inbox().link();
+        let FeedLink { peer, context, epoch, is_cut, .. } = copy.inbox().link();
         if is_cut {
             return Err(self.destroyed());
         }
-        let who = Serving { slot: peer, incarnation: process.incarnation.0, context };
-        Ok(Server { who, epoch, first: 0 })
+        Ok(SeatedServer { peer, context, epoch })
     }
 
     /// Orders the server thread of this process to take the seat.
@@ -371,7 +382,7 @@ impl Replica {
     fn post(
         &self,
         client: &ServerClient,
-        server: &Server,
+        server: &SeatedServer,
         message: RequestMessage<'_>,
         number: u32,
         limit: TimeLimit,
@@ -383,7 +394,7 @@ impl Replica {
         // SAFETY: as above.
         let data = unsafe { Buffer::new(data.start(), data.len()) };
         let area = Area::joined([head, Area::contiguous(data)]);
-        let (to, context) = (Peer(server.who.slot), server.who.context);
+        let (to, context) = (Peer(server.peer), server.context);
         let started =
             self.shared.engine.enter()?.endpoint.send(to, context, kind.tag(number), area);
         // A server that is gone is found in the log.

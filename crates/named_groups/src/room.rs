@@ -1,8 +1,9 @@
 //! Memory and credit for messages.
 
 use landeck_memory::Bytes;
+use landeck_objects::group_log::entries::{Details, details_cell};
 use landeck_objects::group_log::{CELL_BYTES, Claim, LOG_ENTRIES, Look, Passed, Reach, WaitsFor};
-use landeck_protocols::service::{EntryWord, MemberRecord, Phase};
+use landeck_protocols::service::{MemberRecord, Phase};
 
 use crate::error::Result;
 use crate::replica::{LocalState, Replica};
@@ -70,7 +71,7 @@ impl Replica {
     pub(crate) fn claim_details(
         &self,
         local: &mut LocalState,
-        details: [u64; 3],
+        details: Details,
     ) -> Result<Claim<'_>> {
         let claim = self.claim(local, 0)?;
         let claim = claim.ok_or_else(|| self.broken("all its cells are in use"))?;
@@ -128,10 +129,10 @@ impl Replica {
     /// Whether some mailbox of the calling thread, from which no other thread retrieves, has messages waiting and
     /// `is_late` holds for the number that it has retrieved.
     fn this_thread_has_taken(&self, local: &LocalState, is_late: impl Fn(u64) -> bool) -> bool {
-        let all = local.state.broadcasts();
+        let (all, own) = (local.state.broadcasts(), self.own_party(&local.state));
         let is_own_and_late = |member: &MemberRecord| {
             let taken = self.taken(local, member);
-            member.slot == self.shared.slot
+            member.process == own
                 && taken < all
                 && is_late(taken)
                 && thread_members::has(self, member.seat())
@@ -186,12 +187,7 @@ impl Replica {
     fn entries_with_cells(&self, local: &LocalState) -> Vec<(u64, u32)> {
         let places = self.log.snapshot_place()..local.state.position();
         let entry = |place| match self.log.look(place) {
-            Look::There(word) => match EntryWord::from_word(word)? {
-                EntryWord::Join { cell }
-                | EntryWord::Serve { cell }
-                | EntryWord::Asked { cell, .. } => Some((place, cell)),
-                _ => None,
-            },
+            Look::There(word) => Some((place, details_cell(word)?)),
             _ => None,
         };
         places.take(LOG_ENTRIES as usize).filter_map(entry).collect()

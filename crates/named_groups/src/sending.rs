@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use landeck_memory::system::now_ns;
 use landeck_objects::group_log::{CELL_BYTES, Claim};
-use landeck_protocols::service::{EntryWord, MemberRecord, Outcome, Phase};
+use landeck_protocols::service::{GroupEntry, MemberRecord, Outcome, Phase, State};
 
 use crate::answer::Answer;
 use crate::error::{Result, ServiceError};
@@ -36,7 +36,7 @@ enum SendAttempt {
 /// A broadcast that waits for room. The log shows it until this is dropped.
 struct HeldBroadcast<'a> {
     replica: &'a Replica,
-    ticket: u32,
+    ticket: u64,
 }
 
 impl Replica {
@@ -88,7 +88,10 @@ impl Replica {
         if !is_told {
             return Ok(());
         }
-        let server = |local: &LocalState| local.state.server().map(|server| server.who.slot);
+        let server = |local: &LocalState| {
+            let state = &local.state;
+            state.server().and_then(|server| self.peer(state, server.who.process))
+        };
         self.wait(limit, server, |local| {
             // Members of the log's host find by themselves what was accepted by a server that is gone.
             let found = if self.has_far(local) { 0 } else { local.state.unserved() };
@@ -101,8 +104,8 @@ impl Replica {
 
     /// Whether some member is not on the log's host, as far as this process can tell.
     fn has_far(&self, local: &LocalState) -> bool {
-        let is_far = |slot: u32| slot >= self.slots;
-        self.copy().is_some() || local.state.members().iter().any(|member| is_far(member.slot))
+        let is_far = |member: &MemberRecord| !self.is_near(&local.state, member.process);
+        self.copy().is_some() || local.state.members().iter().any(is_far)
     }
 
     /// Tries to send a short message whose values the sender's own mailbox gets without a copy.
@@ -143,8 +146,8 @@ impl Replica {
         }
         let claim = self.claim_for_message(local, broadcast.length())?;
         let Some(claim) = claim else { return Ok(SendAttempt::NoRoom) };
-        self.fill(&claim, broadcast);
-        let entry = EntryWord::Broadcast { cell: claim.cell(), was_held: false, by: 0 };
+        self.fill(local, &claim, broadcast);
+        let entry = GroupEntry::Broadcast { was_held: false, by: None };
         let accepted = self.accept(local, entry, Some(&claim))?;
         if let Some(Accepted { outcome: Outcome::Broadcast(number), .. }) = accepted {
             claim.end();
@@ -262,18 +265,22 @@ impl Replica {
     fn fill_and_append(&self, claim: Claim<'_>, broadcast: &Broadcast<'_>) -> Result<SendAttempt> {
         let is_long = broadcast.length() > COPIED_INSIDE;
         if is_long {
-            self.fill(&claim, broadcast);
+            claim.fill_part(broadcast.length(), 0, broadcast.bytes);
         }
         self.with(|local| {
-            if !is_long {
-                self.fill(&claim, broadcast);
+            match is_long {
+                true => {
+                    let origin = self.origin_of(&local.state, broadcast.sender);
+                    claim.describe(broadcast.tag, origin.to_words(), broadcast.length());
+                }
+                false => self.fill(local, &claim, broadcast),
             }
             self.append_message(local, claim, broadcast)
         })
     }
 
-    fn fill(&self, claim: &Claim<'_>, broadcast: &Broadcast<'_>) {
-        let origin = self.origin_of(broadcast.sender);
+    fn fill(&self, local: &LocalState, claim: &Claim<'_>, broadcast: &Broadcast<'_>) {
+        let origin = self.origin_of(&local.state, broadcast.sender);
         claim.fill(broadcast.tag, origin.to_words(), broadcast.bytes);
     }
 
@@ -285,9 +292,9 @@ impl Replica {
         broadcast: &Broadcast<'_>,
     ) -> Result<SendAttempt> {
         let was_held = broadcast.ticket.is_some();
-        let entry = EntryWord::Broadcast { cell: claim.cell(), was_held, by: 0 };
+        let entry = GroupEntry::Broadcast { was_held, by: None };
         let accepted =
-            self.append_if(local, entry, Some(&claim), |local| match self.has_room(local) {
+            self.append_with(local, entry, Some(&claim), |local| match self.has_room(local) {
                 true => self.may_send(local, broadcast).map(|()| true),
                 false => Ok(false),
             })?;
@@ -303,10 +310,9 @@ impl Replica {
     }
 
     /// The origin of a broadcast of this process.
-    pub(crate) fn origin_of(&self, sender: Sender) -> Origin {
-        let (slot, incarnation) = (self.shared.slot, self.log.incarnation());
+    pub(crate) fn origin_of(&self, state: &State, sender: Sender) -> Origin {
         let (sender, left_out) = (sender.id(), sender.left_out());
-        Origin { slot, incarnation, sender, left_out, request: None }
+        Origin { process: self.own_party(state), sender, left_out, request: None }
     }
 
     /// Sends a message that found no room, as the group was made to do.
@@ -342,8 +348,10 @@ impl Replica {
     ) -> Result<Option<Claim<'_>>> {
         loop {
             let (until, evicts) = self.room_limit(limit);
-            let slowest =
-                |local: &LocalState| self.slowest(local).members.first().map(|it| it.slot);
+            let slowest = |local: &LocalState| {
+                let first = self.slowest(local).members.first()?.process;
+                self.peer(&local.state, first)
+            };
             let waited = self.wait(until, slowest, |local| {
                 self.may_send(local, broadcast)?;
                 if let Some(copy) = self.copy() {
@@ -393,12 +401,12 @@ impl Replica {
     fn evict_slowest(&self) -> Result<()> {
         if self.copy().is_some() {
             let slowest = self.with(|local| Ok(self.slowest(local).members))?;
-            let evict = |seat| self.put(EntryWord::Evict(seat), |_| Ok(())).map(drop);
+            let evict = |seat| self.put(GroupEntry::Evict(seat), |_| Ok(())).map(drop);
             return slowest.iter().map(MemberRecord::seat).try_for_each(evict);
         }
         self.with(|local| {
             for member in self.slowest(local).members {
-                self.append(local, EntryWord::Evict(member.seat()), |_| Ok(()))?;
+                self.append(local, GroupEntry::Evict(member.seat()), |_| Ok(()))?;
             }
             Ok(())
         })
@@ -406,11 +414,10 @@ impl Replica {
 
     /// Records in the log that a broadcast is held; none when too many are.
     fn hold(&self) -> Result<Option<HeldBroadcast<'_>>> {
-        let slot = self.shared.slot;
-        let incarnation = self.shared.segment.slot_record(slot).incarnation;
-        let entry = EntryWord::Hold { slot, incarnation };
-        match self.put(entry, |local| self.check_open(&local.state))? {
-            Answer::Held(ticket) => {
+        let own = self.with(|local| Ok(self.own_party(&local.state)))?;
+        match self.put(GroupEntry::Hold(own), |local| self.check_open(&local.state))? {
+            Answer::Held(low) => {
+                let ticket = self.with(|local| Ok(Answer::nearest(local.state.position(), low)))?;
                 self.log.is_held(true);
                 Ok(Some(HeldBroadcast { replica: self, ticket }))
             }
@@ -438,7 +445,7 @@ impl Drop for HeldBroadcast<'_> {
         let is_held =
             replica.with(|local| Ok(local.state.held().iter().any(|held| held.ticket == ticket)));
         if is_held.unwrap_or(false) {
-            let _ = replica.put(EntryWord::Release { ticket }, |_| Ok(()));
+            let _ = replica.put(GroupEntry::Release { ticket }, |_| Ok(()));
         }
     }
 }

@@ -14,16 +14,18 @@ use landeck_joining::objects::{self, Name, ObjectError, ObjectKind};
 use landeck_kernel::{Area, Peer, Received, Started, Wanted};
 use landeck_memory::plain::bytes_of_mut;
 use landeck_memory::{Buffer, Operation, WaitRecord};
+use landeck_objects::group_log::entries::asking_of;
 use landeck_objects::group_log::{Aside, Claim, WaitsFor};
-use landeck_protocols::service::{Ask, Asking, EntryWord, MemberRecord, Outcome, Phase};
-use landeck_wire::{Incarnation, Slot};
+use landeck_protocols::service::{
+    Ask, Asking, GroupEntry, MemberRecord, Outcome, Party, Phase, Serving,
+};
 
 use crate::answer::Answer;
 use crate::error::Result;
 use crate::follower::Follower;
 use crate::log_copy::words_of;
-use crate::origin::{Origin, RequestId, process_word};
-use crate::replica::{Accepted, Replica};
+use crate::origin::{Origin, RequestId};
+use crate::replica::{Accepted, LocalState, Replica};
 use crate::server_client::{Forwarded, RequestKind, bytes_of, open_context};
 use crate::server_handle::{Order, ServerHandle, ServerShared, lock};
 
@@ -105,6 +107,8 @@ struct ServedGroup {
     followers: Vec<Follower>,
     /// There was such a client, so each broadcast of this host's processes wakes the server.
     has_fed: bool,
+    /// The held broadcasts of other hosts, when this server looked last.
+    far_held: usize,
     /// The number of the name by which other hosts find the group.
     name: Option<u64>,
     /// The group has ended, or has another server: only followers are told so.
@@ -114,8 +118,8 @@ struct ServedGroup {
 /// A client that awaits a reply.
 #[derive(Clone, Copy)]
 pub(super) struct Client {
+    process: Party,
     peer: u32,
-    incarnation: u32,
     context: u32,
     number: u32,
 }
@@ -127,7 +131,7 @@ struct SyncingClient {
     round: u64,
 }
 
-/// An accepted broadcast, and the members that receive it.
+/// An accepted broadcast, and the members of this host.
 struct AcceptedBroadcast {
     number: u64,
     members: Vec<MemberRecord>,
@@ -267,13 +271,12 @@ impl Server<'_> {
         let arrival = Box::new(move || lock(&arrivals).push_back(context));
         shared.engine.enter()?.endpoint.watch_mailbox(context, arrival);
         let name = self.publish(&replica, context, &name)?;
-        let who = process_word(process.slot, process.incarnation);
         let seated = replica.with(|local| {
-            let details = [who, u64::from(context), 0];
-            let entry = |cell| EntryWord::Serve { cell };
-            replica.append_with_details(local, details, entry, |_| Ok(true))
+            let process = replica.own_party(&local.state);
+            let entry = GroupEntry::Serve(Serving { process, context });
+            replica.append(local, entry, |_| Ok(()))
         })?;
-        let Some(Accepted { outcome: Outcome::Seated(epoch), .. }) = seated else {
+        let Accepted { outcome: Outcome::Seated(epoch), .. } = seated else {
             shared.engine.enter()?.endpoint.close_mailbox(context);
             self.withdraw_name(name);
             return Ok(());
@@ -297,14 +300,14 @@ impl Server<'_> {
 
     fn release(&self, context: u32, served: &mut ServedGroup) {
         let replica = &served.replica;
-        let entry = EntryWord::Vacate { epoch: EntryWord::low_bits(served.epoch) };
+        let entry = GroupEntry::Vacate { epoch: served.epoch };
         // A process that finds this one gone appends the entry as well.
         let _ = replica.with(|local| replica.append(local, entry, |_| Ok(())));
         replica.log.waits(WaitsFor::Others, false);
         if served.has_fed {
             replica.log.waits(WaitsFor::Messages, false);
         }
-        served.tickets().for_each(|_| replica.log.is_held(false));
+        (0..served.far_held).for_each(|_| replica.log.is_held(false));
         self.withdraw_name(served.name);
         if let Ok(mut engine) = self.shared.engine.enter() {
             engine.endpoint.close_mailbox(context);
@@ -352,13 +355,13 @@ impl Server<'_> {
         let is_whole = bytes.copy_to_slice(bytes_of_mut(&mut head)) == HEAD_BYTES;
         let [first, second, third, reply_context] = head;
         let Some((kind, number)) = RequestKind::of_tag(tag) else { return Ok(()) };
-        let incarnation = (first >> 32) as u32;
         // A client that is gone needs nothing any more.
         if !(is_whole && self.is_its_own(peer, first)) {
             return Ok(());
         }
-        let client = Client { peer, incarnation, context: reply_context as u32, number };
-        let first = process_word(Slot(peer), Incarnation(incarnation));
+        let Some(process) = self.party_of(context, peer)? else { return Ok(()) };
+        let client = Client { process, peer, context: reply_context as u32, number };
+        let first = process.to_word();
         match kind {
             RequestKind::Follow | RequestKind::Delivered | RequestKind::Withdraw => {
                 let more = words_of(&received).split_off(HEAD_WORDS);
@@ -372,7 +375,7 @@ impl Server<'_> {
         }
         let Some(served) = self.groups.get(&context) else { return Ok(()) };
         if kind == RequestKind::Ask {
-            return match Asking::from_words([first, second, third]) {
+            return match asking_of([first, second, third]) {
                 Some(asking) if asking.number == number => {
                     self.append_asked(context, client, &asking)
                 }
@@ -432,12 +435,10 @@ impl Server<'_> {
     /// Appends a request that is not a broadcast.
     fn append_asked(&mut self, context: u32, client: Client, asking: &Asking) -> Result<()> {
         let Some(served) = self.groups.get_mut(&context) else { return Ok(()) };
-        let asking = &served.on_behalf(asking, self.shared.process());
         let Some(outcome) = served.append_asked(asking)? else {
             return self.tell_refusal(context, client);
         };
-        if client.peer >= served.replica.slots {
-            served.note_held(client, asking.what, outcome);
+        if client.peer >= self.shared.segment.plan().slots() {
             return Ok(());
         }
         match (asking.what, outcome) {
@@ -445,8 +446,9 @@ impl Server<'_> {
                 served.syncing.push(SyncingClient { client, round });
             }
             (Ask::Destroy, Outcome::Destroying) => served.destroying.push(client),
-            (Ask::Sync(_) | Ask::Destroy | Ask::Entry(_), _) | (_, Outcome::Stale) => {}
+            (_, Outcome::Stale) => {}
             (Ask::Join { .. } | Ask::Leave { .. }, _) => self.reply(client)?,
+            _ => {}
         }
         Ok(())
     }
@@ -462,11 +464,9 @@ impl Server<'_> {
         left_out: Option<u32>,
         members: &[MemberRecord],
     ) -> Result<()> {
-        let slots = self.shared.segment.plan().slots();
-        // Members of other hosts have it by a feed.
-        let near = members.iter().filter(|member| member.slot < slots);
-        for member in near.filter(|member| Some(member.id) != left_out) {
-            let (to, words) = ((member.slot, member.context), Some(notice.to_words()));
+        for member in members.iter().filter(|member| Some(member.id) != left_out) {
+            let to = (member.process.slot.into(), member.context);
+            let words = Some(notice.to_words());
             self.post(to, Forwarded::TAG, words, true)?;
         }
         Ok(())
@@ -520,8 +520,18 @@ impl Server<'_> {
 impl ServedGroup {
     fn new(replica: Arc<Replica>, epoch: u64, name: Option<u64>) -> Self {
         let (syncing, destroying, followers) = (Vec::new(), Vec::new(), Vec::new());
-        let (has_fed, is_over) = (false, false);
-        Self { replica, epoch, seen: 0, syncing, destroying, followers, has_fed, name, is_over }
+        Self {
+            replica,
+            epoch,
+            seen: 0,
+            syncing,
+            destroying,
+            followers,
+            has_fed: false,
+            far_held: 0,
+            name,
+            is_over: false,
+        }
     }
 
     /// Whether the log has entries since the last look.
@@ -553,12 +563,11 @@ impl ServedGroup {
         let replica = &self.replica;
         let request = RequestId::of(asking);
         replica.with(|local| {
-            if !self.begin(request) {
+            if !self.begin(local, request) {
                 return Ok(None);
             }
-            let entry = |cell| EntryWord::Asked { cell, by: self.mark() };
-            let details = asking.to_words();
-            let accepted = replica.append_with_details(local, details, entry, |local| {
+            let entry = GroupEntry::Asked(*asking, self.epoch);
+            let accepted = replica.append_if(local, entry, |local| {
                 // A member that leaves has copies of all messages that were accepted before.
                 Ok(match asking.what {
                     Ask::Leave { seat, kept } => {
@@ -568,7 +577,7 @@ impl ServedGroup {
                 })
             })?;
             if accepted.is_none() {
-                self.refuse(request, Answer::NotNow);
+                self.refuse(local, request, Answer::NotNow);
             }
             Ok(accepted.map(|accepted| accepted.outcome))
         })
@@ -579,8 +588,9 @@ impl ServedGroup {
         let Some(request) = origin.request_id() else { return Ok(None) };
         let replica = &self.replica;
         replica.with(|local| {
-            let RequestId { slot, incarnation, number } = request;
-            if !replica.log.take_request(slot, incarnation, number, self.epoch) {
+            let RequestId { process, number } = request;
+            let Some(peer) = replica.peer(&local.state, process) else { return Ok(None) };
+            if !replica.log.take_request(peer, process.incarnation, number, self.epoch) {
                 return Ok(None);
             }
             let claim = match replica.has_room_without_credit(local) {
@@ -588,7 +598,7 @@ impl ServedGroup {
                 false => None,
             };
             if claim.is_none() {
-                self.refuse(request, Answer::NotNow);
+                self.refuse(local, request, Answer::NotNow);
             }
             Ok(claim.map(|claim| {
                 claim.describe(tag, origin.to_words(), bytes);
@@ -607,40 +617,44 @@ impl ServedGroup {
         let Some(request) = origin.request_id() else { return Ok(None) };
         let replica = &self.replica;
         replica.with(|local| {
-            if !self.begin(request) {
+            if !self.begin(local, request) {
                 return Ok(None);
             }
-            let entry = EntryWord::Broadcast { cell: claim.cell(), was_held, by: self.mark() };
-            let accepted = replica.append_if(local, entry, Some(claim), |local| {
+            let entry = GroupEntry::Broadcast { was_held, by: Some(self.epoch) };
+            let accepted = replica.append_with(local, entry, Some(claim), |local| {
                 Ok(replica.has_room_without_credit(local))
             })?;
             match accepted.map(|accepted| accepted.outcome) {
                 Some(Outcome::Broadcast(number)) => {
-                    let members = local.state.members().to_vec();
+                    // Members of other hosts have it by a feed.
+                    let members = local.state.members().iter();
+                    let near = members.filter(|it| replica.is_near(&local.state, it.process));
+                    let members = near.copied().collect();
                     return Ok(Some(AcceptedBroadcast { number, members }));
                 }
                 // The client repeats the request at the next server.
                 Some(Outcome::Stale) => {}
-                Some(_) => self.refuse(request, Answer::Closed),
-                None => self.refuse(request, Answer::NotNow),
+                Some(_) => self.refuse(local, request, Answer::Closed),
+                None => self.refuse(local, request, Answer::NotNow),
             }
             Ok(None)
         })
     }
 
     /// Marks a request as begun; false when its client has withdrawn it.
-    fn begin(&self, RequestId { slot, incarnation, number }: RequestId) -> bool {
-        self.replica.log.begin_request(slot, incarnation, number, self.epoch)
+    fn begin(&self, local: &LocalState, RequestId { process, number }: RequestId) -> bool {
+        let peer = self.replica.peer(&local.state, process);
+        let begin =
+            |peer| self.replica.log.begin_request(peer, process.incarnation, number, self.epoch);
+        peer.is_some_and(begin)
     }
 
-    fn refuse(&self, request: RequestId, answer: Answer) {
-        let RequestId { slot, incarnation, number } = request;
-        self.replica.log.refuse(slot, incarnation, number, self.epoch, answer.to_bits());
+    fn refuse(&self, local: &LocalState, request: RequestId, answer: Answer) {
+        let RequestId { process, number } = request;
+        if let Some(peer) = self.replica.peer(&local.state, process) {
+            let (incarnation, answer) = (process.incarnation, answer.to_bits());
+            self.replica.log.refuse(peer, incarnation, number, self.epoch, answer);
+        }
         self.replica.wake(WaitsFor::Others);
-    }
-
-    /// The mark of this server's entries.
-    fn mark(&self) -> u32 {
-        EntryWord::mark_of(self.epoch)
     }
 }

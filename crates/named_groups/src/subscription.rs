@@ -1,17 +1,17 @@
 //! The messages that a mailbox retrieves from a group.
 
+pub(crate) mod views;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use landeck_engine::Engine;
-use landeck_engine::peers::process_of;
-use landeck_kernel::Peer;
 use landeck_memory::gate::Entry;
 use landeck_memory::{Bytes, Gate, ThreadMode, fork, room};
 use landeck_objects::group_log::{Described, WaitsFor};
-use landeck_protocols::service::{EntryWord, Outcome, Phase, Seat};
-use landeck_wire::{Incarnation, ProcessId};
+use landeck_protocols::service::{GroupEntry, Outcome, Phase, Seat};
+use landeck_wire::ProcessId;
 
 use crate::answer::Answer;
 use crate::error::{Result, ServiceError};
@@ -39,9 +39,13 @@ struct ReadPosition {
     copies: VecDeque<CopiedMessage>,
     /// Nothing more comes from the group.
     is_complete: bool,
+    /// The last view that was told; none before the first.
+    view: Option<u64>,
     /// The descriptor has announced the messages before this number.
     announced: u64,
-    /// How many announced messages were not taken.
+    /// The descriptor has announced the views up to this one.
+    announced_view: u64,
+    /// How many announced messages and views were not taken.
     outstanding: u64,
     /// Whether the message that was taken last was announced.
     was_announced: bool,
@@ -70,6 +74,8 @@ struct MessageSender {
 
 /// The next message that a mailbox retrieves from a group.
 pub struct NextMessage<'a> {
+    /// The number of broadcasts that the group accepted before it.
+    pub number: u64,
     /// Its tag.
     pub tag: u32,
     /// Its bytes. Other processes may overwrite them during the read, which is then repeated.
@@ -105,7 +111,9 @@ impl Subscription {
             next: first,
             copies: VecDeque::new(),
             is_complete: false,
+            view: None,
             announced: first,
+            announced_view: 0,
             outstanding: 0,
             was_announced: false,
             is_removed: false,
@@ -160,7 +168,7 @@ impl Subscription {
     }
 
     /// Announces messages that wait, and once that the member was removed.
-    fn announce(&self, each: &mut impl FnMut()) {
+    fn announce(&self, each: &dyn Fn()) {
         let Ok(mut position) = self.position() else { return };
         while let Some((number, is_left_out)) = self.next_unannounced(&position) {
             position.announced = number + 1;
@@ -245,9 +253,11 @@ impl Subscription {
         }
     }
 
-    /// Tells other processes that a thread waits for messages here, until the result is dropped.
-    pub fn announce_wait(&self) -> impl Drop + '_ {
-        WaitNotice::begin(&self.replica.log, WaitsFor::Messages)
+    /// Tells other processes that a thread waits here, for messages and perhaps views, until the result is dropped.
+    pub fn announce_wait(&self, for_views: bool) -> impl Sized + '_ {
+        let log = &self.replica.log;
+        let for_views = for_views.then(|| WaitNotice::begin(log, WaitsFor::Others));
+        (WaitNotice::begin(log, WaitsFor::Messages), for_views)
     }
 
     /// Whether a message may be there; one look at memory.
@@ -260,13 +270,17 @@ impl Subscription {
         self.is_readable(position.next) && self.replica.log.broadcast(position.next).is_some()
     }
 
-    /// Whether a message may be there, after a look at the log: a sender may have died before it published its message.
+    /// Whether a message, or a view if the caller asks `for_views`, may be there, after a look at the log: a sender may have
+    /// died before it published its message.
     ///
     /// # Errors
     /// [`crate::GroupError::NoMember`], once, when the member was removed; [`crate::GroupError::Broken`];
     /// [`crate::ServiceError::Thread`].
-    pub fn is_ready_by_log(&self) -> Result<bool> {
+    pub fn is_ready_by_log(&self, for_views: bool) -> Result<bool> {
         let mut position = self.position()?;
+        if for_views && self.has_view(&position)? {
+            return Ok(true);
+        }
         if !position.is_complete && !self.has_next(&position) {
             let (is_member, is_last) = self.replica.with(|local| {
                 self.catch_up(local.state.unserved());
@@ -284,7 +298,7 @@ impl Subscription {
         Ok(self.is_ready())
     }
 
-    /// Reads the next message, if there is one. `read` returns a result and whether the message is taken; it may be
+    /// Reads the next message, if there is one with a number below `until`. `read` returns a result and whether the message is taken; it may be
     /// called again for the same message. Returns that result, and whether the message that was taken last was
     /// announced.
     ///
@@ -293,6 +307,7 @@ impl Subscription {
     /// [`crate::ServiceError::Thread`].
     pub fn read<T>(
         &self,
+        until: u64,
         mut read: impl FnMut(&NextMessage<'_>) -> (T, bool),
     ) -> Result<Option<(T, bool)>> {
         let mut position = self.position()?;
@@ -308,7 +323,10 @@ impl Subscription {
                 return Ok(None);
             }
             let number = position.next;
-            let attempt = self.read_shared(&mut position, Standing::Unknown, &mut read)?;
+            let attempt = match number < until {
+                true => self.read_shared(&mut position, Standing::Unknown, &mut read)?,
+                false => ReadAttempt::Empty,
+            };
             if position.next > number && matches!(attempt, ReadAttempt::Read(_)) {
                 position.note_taken(number);
             }
@@ -383,7 +401,7 @@ impl Subscription {
         }
         let replica = &self.replica;
         let left = replica.with(|local| {
-            replica.append(local, EntryWord::Leave(self.seat), |local| {
+            replica.append(local, GroupEntry::Leave(self.seat), |local| {
                 // Messages that were accepted before the entry are copied before the entry can be accepted.
                 let is_member = local.state.member(self.seat).is_some();
                 let all = local.state.broadcasts();
@@ -491,7 +509,8 @@ impl Subscription {
             log.expect_next(process.slot.0, cell, &described);
         }
         let shared = Some((&*self.replica, number));
-        let result = read(&NextMessage { tag: described.tag, bytes, process, member, shared });
+        let tag = described.tag;
+        let result = read(&NextMessage { number, tag, bytes, process, member, shared });
         if !log.is_of(cell, number) {
             return self.check_overwritten(position, standing, Some(result));
         }
@@ -545,9 +564,7 @@ impl Subscription {
 
     fn sender(&self, described: &Described) -> MessageSender {
         let origin = Origin::from_words(described.words);
-        let incarnation = Incarnation(origin.incarnation);
-        let process = process_of(&self.replica.shared.segment, Peer(origin.slot));
-        let process = ProcessId { incarnation, ..process };
+        let process = self.replica.sender_process(origin.process);
         MessageSender { process, member: origin.sender }
     }
 
@@ -594,14 +611,14 @@ impl CopiedMessage {
     fn as_next(&self) -> NextMessage<'_> {
         let MessageSender { process, member } = self.sender;
         let bytes = Bytes::from(&self.bytes[..]);
-        NextMessage { tag: self.tag, bytes, process, member, shared: None }
+        NextMessage { number: self.number, tag: self.tag, bytes, process, member, shared: None }
     }
 }
 
 impl SubscriptionWatch {
     /// Calls `each` for each message that waits and was not announced. False when nothing more will come.
-    pub fn announce(&self, mut each: impl FnMut()) -> bool {
-        self.0.announce(&mut each);
+    pub fn announce(&self, each: &dyn Fn()) -> bool {
+        self.0.announce(each);
         !self.0.is_spent()
     }
 }

@@ -17,7 +17,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("crates/memory", &[]),
     ("crates/measure", &[]),
     ("crates/board", &["memory", "protocols"]),
-    ("crates/objects", &["memory"]),
+    ("crates/objects", &["wire", "memory", "protocols"]),
     ("crates/channel", &["wire", "memory"]),
     ("crates/transports", &["wire", "memory", "channel", "trust"]),
     ("crates/kernel", &["wire", "layout", "memory", "board", "channel"]),

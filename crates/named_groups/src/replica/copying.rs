@@ -1,12 +1,12 @@
 //! Folding what a server has told a copy of the log ([`crate::feed`]).
 
-use landeck_protocols::service::{EntryWord, GroupEntry, Outcome, State};
+use landeck_objects::group_log::entries::{Details, entry_of};
+use landeck_protocols::service::{Outcome, State};
 
 use crate::answer::Answer;
 use crate::error::Result;
 use crate::feed::{FedMessage, FeedItem, LastRequest, items};
 use crate::log_copy::{FromServer, LogCopy};
-use crate::replica::folding::entry_with_details;
 use crate::replica::{EntryOwner, LocalState, Replica};
 
 impl Replica {
@@ -42,19 +42,17 @@ impl Replica {
                 }
                 FeedItem::Opened(_) => {}
                 FeedItem::Request(last) => self.take_last_request(last),
-                FeedItem::State(words) => self.take_state(local, copy, words)?,
+                FeedItem::State(words) => self.take_state(local, words)?,
                 FeedItem::Marks(pairs) => {
                     for pair in pairs.chunks_exact(2) {
                         self.log.set_taken(pair[0] as u32, (pair[0] >> 32) as u32, pair[1]);
                     }
                 }
-                FeedItem::Entry { word, details } => self.take_entry(local, copy, word, details),
+                FeedItem::Entry { word, details } => self.take_entry(local, word, details),
                 FeedItem::Accepted { word, message } => {
-                    self.take_accepted(local, copy, word, &message)?;
+                    self.take_accepted(local, word, &message)?;
                 }
-                FeedItem::Waiting { number, message } => {
-                    self.copy_message(copy, number, &message)?;
-                }
+                FeedItem::Waiting { number, message } => self.copy_message(number, &message)?,
             }
         }
         // Last, so that what was asked about is folded.
@@ -70,30 +68,17 @@ impl Replica {
         }
     }
 
-    fn take_state(&self, local: &mut LocalState, copy: &LogCopy, words: &[u64]) -> Result<()> {
-        let mut state = State::from_words(words).ok_or_else(|| self.malformed())?;
-        let directory = copy.directory();
-        state.renumber(|there| directory.peer(there));
+    fn take_state(&self, local: &mut LocalState, words: &[u64]) -> Result<()> {
+        let state = State::from_words(words).ok_or_else(|| self.malformed())?;
         if state.position() >= local.state.position() {
             local.state = state;
         }
         Ok(())
     }
 
-    fn take_entry(&self, local: &mut LocalState, copy: &LogCopy, word: u32, details: [u64; 3]) {
-        let [process, second, third] = details;
-        let details = [copy.directory().process_word(process), second, third];
-        let known = EntryWord::from_word(word);
-        let entry = known.and_then(|word| match word {
-            EntryWord::Join { .. } | EntryWord::Serve { .. } | EntryWord::Asked { .. } => {
-                Some((word, entry_with_details(word, details)?))
-            }
-            plain => Some((plain, GroupEntry::Plain(plain))),
-        });
-        match entry {
-            Some((word, entry)) => {
-                self.apply_entry(local, word, entry, EntryOwner::Others);
-            }
+    fn take_entry(&self, local: &mut LocalState, word: u32, details: Details) {
+        match entry_of(word, details, &local.state) {
+            Some(entry) => drop(self.apply(local, entry, 0, EntryOwner::Others)),
             None => local.state.skip(),
         }
     }
@@ -102,21 +87,20 @@ impl Replica {
     fn take_accepted(
         &self,
         local: &mut LocalState,
-        copy: &LogCopy,
         word: u32,
         message: &FedMessage<'_>,
     ) -> Result<()> {
-        let word = EntryWord::from_word(word).ok_or_else(|| self.malformed())?;
-        let outcome = local.state.apply(GroupEntry::Plain(word));
-        let Outcome::Broadcast(number) = outcome else { return Ok(()) };
-        self.copy_message(copy, number, message)
+        let entry = entry_of(word, Details::default(), &local.state);
+        match local.state.apply(entry.ok_or_else(|| self.malformed())?) {
+            Outcome::Broadcast(number) => self.copy_message(number, message),
+            _ => Ok(()),
+        }
     }
 
     /// Puts a message where members of this process read it.
-    fn copy_message(&self, copy: &LogCopy, number: u64, message: &FedMessage<'_>) -> Result<()> {
-        let FedMessage { cell, mut described, bytes } = *message;
+    fn copy_message(&self, number: u64, message: &FedMessage<'_>) -> Result<()> {
+        let FedMessage { cell, described, bytes } = *message;
         let Some(bytes) = bytes else { return Ok(()) };
-        described.words[0] = copy.directory().process_word(described.words[0]);
         match self.log.copy_message((number, cell), &described, bytes) {
             true => Ok(()),
             false => Err(self.malformed()),

@@ -1,7 +1,9 @@
 //! Recording in the log that members, waiting senders and servers are gone.
 
+use std::collections::BTreeSet;
+
 use landeck_memory::SlotState;
-use landeck_protocols::service::{EntryWord, Gone, Phase, WaitingSender};
+use landeck_protocols::service::{Gone, GroupEntry, Party, Phase, State};
 
 use crate::error::Result;
 use crate::replica::{LocalState, Replica};
@@ -24,20 +26,23 @@ impl Replica {
         if self.copy().is_some() {
             return Ok(());
         }
-        let members = local.state.members().iter().filter_map(|member| {
-            Some(match self.how_it_left(member.slot, member.incarnation)? {
-                Gone::Left => EntryWord::Departed(member.seat()),
-                _ => EntryWord::Died(member.seat()),
+        for host in self.lost_hosts(&local.state) {
+            self.append(local, GroupEntry::HostGone(host), |_| Ok(()))?;
+        }
+        let state = &local.state;
+        let members = state.members().iter().filter_map(|member| {
+            Some(match self.how_party_left(state, member.process)? {
+                Gone::Left => GroupEntry::Departed(member.seat()),
+                _ => GroupEntry::Died(member.seat()),
             })
         });
-        let held = local.state.held().iter().filter(|held| self.is_gone(held));
-        let held = held.map(|held| EntryWord::Release { ticket: held.ticket });
-        let server = local.state.server().filter(|server| {
-            let who = server.who;
-            self.how_it_left(who.slot, who.incarnation).is_some() || self.is_stopped(who.slot)
+        let held = state.held().iter().filter(|held| self.is_gone(state, held.process));
+        let held = held.map(|held| GroupEntry::Release { ticket: held.ticket });
+        let server = state.server().filter(|server| {
+            let process = server.who.process;
+            self.how_party_left(state, process).is_some() || self.is_stopped(process.slot.into())
         });
-        let vacate =
-            server.map(|server| EntryWord::Vacate { epoch: EntryWord::low_bits(server.epoch) });
+        let vacate = server.map(|server| GroupEntry::Vacate { epoch: server.epoch });
         for entry in members.chain(held).chain(vacate).collect::<Vec<_>>() {
             self.append(local, entry, |_| Ok(()))?;
         }
@@ -45,24 +50,40 @@ impl Replica {
         Ok(())
     }
 
+    /// The numbers of lost hosts that members are on.
+    fn lost_hosts(&self, state: &State) -> BTreeSet<u16> {
+        let segment = &self.shared.segment;
+        let is_lost = |process: Party| {
+            let far = self.peer(state, process)?.checked_sub(segment.plan().slots())?;
+            let record = segment.far_record(far);
+            let is_its_own = record.process.incarnation == process.incarnation;
+            (is_its_own && record.is_host_lost).then_some(())
+        };
+        let lost = state.members().iter().filter(|member| is_lost(member.process).is_some());
+        lost.map(|member| member.process.host).collect()
+    }
+
     /// Has this process serve the members of other hosts after a server that is gone, if it is the one to do so.
     fn follow_server(&self, local: &LocalState) {
-        let (state, slots) = (&local.state, self.shared.segment.plan().slots());
+        let state = &local.state;
         let is_due = self.serves_other_hosts()
             && state.phase() != Phase::Ended
             && state.server().is_none()
             && state.epochs() > 0;
-        let near = state.members().iter().map(|member| member.slot).filter(|&slot| slot < slots);
-        let is_first = near.min().is_none_or(|first| first == self.shared.slot);
+        let near = state.members().iter().filter(|it| self.is_near(state, it.process));
+        let first = near.map(|member| u32::from(member.process.slot)).min();
+        let is_first = first.is_none_or(|first| first == self.shared.slot);
         if is_due && is_first && self.shared.segment.rank_of(self.shared.slot).is_some() {
             // Without a server, processes of other hosts are told so.
             let _ = self.take_seat();
         }
     }
 
-    fn is_gone(&self, held: &WaitingSender) -> bool {
-        let record = self.shared.segment.slot_record(held.slot);
-        record.state.is_gone() || !held.is_of(record.incarnation)
+    fn is_gone(&self, state: &State, process: Party) -> bool {
+        self.peer(state, process).is_some_and(|peer| {
+            let record = self.shared.segment.peer_record(peer);
+            record.state.is_gone() || record.incarnation != process.incarnation
+        })
     }
 
     /// Whether the process of a slot is stopped. A server is a guest with a slot of its own; the first slot of
@@ -74,9 +95,14 @@ impl Replica {
         records.any(|it| it.state == SlotState::Alive && it.pid == pid && it.stopped)
     }
 
+    /// How a process left its place in the job; none while it is there, or is not known here yet.
+    fn how_party_left(&self, state: &State, process: Party) -> Option<Gone> {
+        self.how_it_left(self.peer(state, process)?, process.incarnation)
+    }
+
     /// How the process with this incarnation left its place in the job; none while it is there.
-    pub(crate) fn how_it_left(&self, slot: u32, incarnation: u32) -> Option<Gone> {
-        let record = self.shared.segment.peer_record(slot);
+    pub(crate) fn how_it_left(&self, peer: u32, incarnation: u32) -> Option<Gone> {
+        let record = self.shared.segment.peer_record(peer);
         match record.state {
             _ if record.incarnation != incarnation => Some(Gone::Died),
             SlotState::Departed => Some(Gone::Left),

@@ -1,6 +1,6 @@
 //! Destroying a group for all members.
 
-use landeck_protocols::service::{EntryWord, Phase};
+use landeck_protocols::service::{GroupEntry, Phase};
 
 use crate::answer::Answer;
 use crate::error::{Result, ServiceError};
@@ -72,7 +72,7 @@ impl Replica {
 
     fn begin_to_destroy(&self) -> Result<()> {
         self.with(|local| {
-            self.append(local, EntryWord::Destroy, |local| self.check_open(&local.state)).map(drop)
+            self.append(local, GroupEntry::Destroy, |local| self.check_open(&local.state)).map(drop)
         })
     }
 
@@ -87,7 +87,7 @@ impl Replica {
     /// Ends the group with the broadcasts that are held.
     fn end_with_loss(&self) -> Result<()> {
         let mut lost = None;
-        self.put(EntryWord::End, |local| {
+        self.put(GroupEntry::End, |local| {
             let is_held = !local.state.held().is_empty();
             lost = is_held.then(|| self.slowest(local).ids());
             Ok(())

@@ -14,13 +14,13 @@ use landeck_joining::objects::{Name, Object, ObjectError, ObjectKind};
 use landeck_memory::system::now_ns;
 use landeck_memory::{FarRecord, Operation, SharedArea, SlotState, WaitRecord, shared_area};
 use landeck_objects::group_log::{GroupLog, peers_of};
-use landeck_protocols::service::{Ask, EntryWord, Phase, State};
+use landeck_protocols::service::{Ask, GroupEntry, Phase, State};
 use landeck_wire::{ProcessId, SegmentId};
 
 use crate::answer::Answer;
 use crate::error::{Result, ServiceError};
 use crate::group_error::GroupError;
-use crate::log_copy::{Directory, FeedLink, Inbox, LogCopy};
+use crate::log_copy::{FeedLink, Inbox, LogCopy};
 use crate::options::GroupOptions;
 use crate::replica::{Home, LocalState, Replica};
 use crate::server_client::ServerClient;
@@ -55,7 +55,7 @@ impl Replica {
             return Ok(());
         }
         let Err(error) = self.server_or_seat(TimeLimit::Unlimited) else { return Ok(()) };
-        self.with(|local| self.append(local, EntryWord::Destroy, |_| Ok(())).map(drop))?;
+        self.with(|local| self.append(local, GroupEntry::Destroy, |_| Ok(())).map(drop))?;
         self.retire();
         // A process of another host was faster.
         let (shared, kind) = (&self.shared, ObjectKind::Group);
@@ -163,9 +163,8 @@ impl Replica {
     /// Whether this is a copy of the log that a name leads to. A process has one copy of a log: its requests have one
     /// count.
     fn is_copy_of(&self, found: &Object) -> bool {
-        let is_it = |copy: &LogCopy| {
-            (copy.directory().home(), copy.number()) == (found.owner.segment, found.words[1])
-        };
+        let is_it =
+            |copy: &LogCopy| (copy.home(), copy.number()) == (found.owner.segment, found.words[1]);
         self.copy().is_some_and(is_it) && !self.has_ended_here()
     }
 
@@ -190,10 +189,10 @@ impl Replica {
         let log = GroupLog::open(area, &shared.segment, shared.slot, shape);
         let log = log.ok_or_else(malformed)?;
         log.count_requests_from(last.number);
-        let directory = Directory::new(&shared.segment, inbox.link().process.segment, opened.slots);
-        let copy = LogCopy::new(shared, inbox.clone(), directory, opened.number);
+        let copy = LogCopy::new(shared, inbox.clone(), opened.number);
         Ok(move |client| {
-            let (name, state) = (name.as_str().to_owned(), State::new(options.rules()));
+            let (name, state) =
+                (name.as_str().to_owned(), State::new(options.rules(), copy.home()));
             let home = (Home::Elsewhere(copy), Some(client));
             Self::assemble(handles, (log, state), name, options, home)
         })
@@ -329,7 +328,7 @@ impl Replica {
     /// Has an entry accepted that needs no details: appends it, or has the server of another host append it.
     pub(crate) fn put(
         &self,
-        entry: EntryWord,
+        entry: GroupEntry,
         mut check: impl FnMut(&mut LocalState) -> Result<()>,
     ) -> Result<Answer> {
         if self.copy().is_none() {
@@ -338,13 +337,8 @@ impl Replica {
         }
         self.with(|local| check(local))?;
         let client = self.server_client.as_ref().ok_or_else(|| self.log_refuses())?;
-        match self.request_entry(client, Ask::Entry(entry))? {
-            Answer::Held(low) => self.with(|local| {
-                let place = Answer::nearest(local.state.position(), low);
-                Ok(Answer::Held(EntryWord::low_bits(place)))
-            }),
-            answer => Ok(answer),
-        }
+        let ask = Ask::of(entry).ok_or_else(|| self.log_refuses())?;
+        self.request_entry(client, ask)
     }
 
     /// The error of a call with a time limit whose server did not say in time whether it has done it.

@@ -1,7 +1,8 @@
 //! Applying accepted entries to the folded state.
 
 use landeck_objects::group_log::Look;
-use landeck_protocols::service::{Asking, EntryWord, GroupEntry, Joining, Outcome, Serving, State};
+use landeck_objects::group_log::entries::{Details, details_cell, entry_of, message_cell};
+use landeck_protocols::service::{GroupEntry, Outcome, State};
 
 use crate::answer::Answer;
 use crate::error::Result;
@@ -30,10 +31,7 @@ impl Replica {
             let place = local.state.position();
             match self.log.look(place) {
                 Look::Empty => return Ok(()),
-                Look::There(word) => match EntryWord::from_word(word) {
-                    Some(entry) => self.apply(local, place, entry, EntryOwner::Others).map(drop)?,
-                    None => local.state.skip(),
-                },
+                Look::There(word) => self.fold_word(local, place, word)?,
                 Look::Overwritten => {
                     reloads += 1;
                     self.reload(local, reloads)?;
@@ -42,87 +40,85 @@ impl Replica {
         }
     }
 
-    /// Applies the entry at a place of the log.
+    /// Folds the entry of another process at a place of the log.
+    fn fold_word(&self, local: &mut LocalState, place: u64, word: u32) -> Result<()> {
+        let details = match details_cell(word) {
+            None => Some(Details::default()),
+            Some(cell) => {
+                let described = self.log.described(cell);
+                // A cell of an entry that a snapshot covers may hold another by now.
+                if self.log.snapshot_place() > place {
+                    return self.reload(local, 0);
+                }
+                described.map(|described| described.words)
+            }
+        };
+        match details.and_then(|details| entry_of(word, details, &local.state)) {
+            Some(entry) => {
+                let cell = message_cell(word).unwrap_or(0);
+                self.apply(local, entry, cell, EntryOwner::Others);
+            }
+            None => local.state.skip(),
+        }
+        Ok(())
+    }
+
+    /// Applies an accepted entry. A message lies in the cell.
+    #[inline]
     pub(crate) fn apply(
         &self,
         local: &mut LocalState,
-        place: u64,
-        word: EntryWord,
-        owner: EntryOwner<'_>,
-    ) -> Result<Outcome> {
-        let entry = match word {
-            EntryWord::Join { cell }
-            | EntryWord::Serve { cell }
-            | EntryWord::Asked { cell, .. } => {
-                let details = self.log.described(cell).map(|described| described.words);
-                // A cell of an entry that a snapshot covers may hold another by now. Only the process that has
-                // claimed it can be sure.
-                if matches!(owner, EntryOwner::Others) && self.log.snapshot_place() > place {
-                    self.reload(local, 0)?;
-                    return Ok(Outcome::Nothing);
-                }
-                local.deaths_recorded_at = None;
-                match details.and_then(|details| entry_with_details(word, details)) {
-                    Some(entry) => entry,
-                    None => {
-                        local.state.skip();
-                        return Ok(Outcome::Nothing);
-                    }
-                }
-            }
-            EntryWord::Hold { .. } => {
-                local.deaths_recorded_at = None;
-                GroupEntry::Plain(word)
-            }
-            plain => GroupEntry::Plain(plain),
-        };
-        Ok(self.apply_entry(local, word, entry, owner))
-    }
-
-    /// Applies an entry with its details.
-    #[inline]
-    pub(crate) fn apply_entry(
-        &self,
-        local: &mut LocalState,
-        word: EntryWord,
         entry: GroupEntry,
+        cell: u32,
         owner: EntryOwner<'_>,
     ) -> Outcome {
         let outcome = local.state.apply(entry);
-        match (outcome, word, entry) {
-            (Outcome::Broadcast(number), EntryWord::Broadcast { cell, .. }, _) => {
+        match (outcome, entry) {
+            (Outcome::Broadcast(number), GroupEntry::Broadcast { .. }) => {
                 if let EntryOwner::Own(Some(claim)) = owner {
                     claim.set_message(number);
                 }
                 if self.is_asked {
-                    self.answer_broadcast(number, cell);
+                    self.answer_broadcast(&local.state, number, cell);
                 }
                 self.log.put_broadcast(number, cell);
             }
+            (_, GroupEntry::Broadcast { .. }) => {}
             // The client repeats the request at the next server.
-            (Outcome::Stale, ..) => {}
-            (outcome, _, GroupEntry::Asked(asking, _)) => {
-                self.answer(RequestId::of(&asking), Answer::of(outcome));
+            (Outcome::Stale, _) => {}
+            (outcome, GroupEntry::Asked(asking, _)) => {
+                // It may name a process that has died since.
+                local.deaths_recorded_at = None;
+                self.answer(&local.state, RequestId::of(&asking), Answer::of(outcome));
             }
+            (
+                _,
+                GroupEntry::Join(_)
+                | GroupEntry::Serve(_)
+                | GroupEntry::Hold(_)
+                | GroupEntry::Host(_),
+            ) => local.deaths_recorded_at = None,
             _ => {}
         }
         outcome
     }
 
-    pub(crate) fn answer(&self, request: RequestId, answer: Answer) {
-        let RequestId { slot, incarnation, number } = request;
-        self.log.answer(slot, incarnation, number, answer.to_bits());
+    pub(crate) fn answer(&self, state: &State, request: RequestId, answer: Answer) {
+        let RequestId { process, number } = request;
+        if let Some(peer) = self.peer(state, process) {
+            self.log.answer(peer, process.incarnation, number, answer.to_bits());
+        }
     }
 
     /// Answers the request for a broadcast that was accepted. Its cell can hold another message only after the
     /// broadcast was published; the process that published it has answered.
-    fn answer_broadcast(&self, number: u64, cell: u32) {
+    fn answer_broadcast(&self, state: &State, number: u64, cell: u32) {
         let described = self.log.described(cell);
         let origin = described.map(|described| Origin::from_words(described.words));
         if let Some(request) = origin.and_then(|origin| origin.request_id())
             && !self.log.has_broadcast(number)
         {
-            self.answer(request, Answer::Accepted(number as u32));
+            self.answer(state, request, Answer::Accepted(number as u32));
         }
     }
 
@@ -142,16 +138,4 @@ impl Replica {
             _ => Err(self.broken("its snapshot is none")),
         }
     }
-}
-
-/// An entry with the details from its cell; none when they cannot be such.
-pub(crate) fn entry_with_details(word: EntryWord, details: [u64; 3]) -> Option<GroupEntry> {
-    let [process, context, place] = details;
-    let (slot, incarnation, context) = (process as u32, (process >> 32) as u32, context as u32);
-    Some(match word {
-        EntryWord::Join { .. } => GroupEntry::Join(Joining { slot, incarnation, context, place }),
-        EntryWord::Serve { .. } => GroupEntry::Serve(Serving { slot, incarnation, context }),
-        EntryWord::Asked { by, .. } => GroupEntry::Asked(Asking::from_words(details)?, by),
-        _ => return None,
-    })
 }

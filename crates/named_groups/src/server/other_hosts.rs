@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use landeck_engine::peers::process_of;
 use landeck_engine::{Engine, Shared, deadline_ns};
 use landeck_joining::job_names;
 use landeck_joining::objects::{Name, ObjectError, ObjectKind};
@@ -9,13 +10,13 @@ use landeck_kernel::{Area, Peer, Started};
 use landeck_memory::system::now_ns;
 use landeck_memory::{Buffer, Operation, WaitRecord};
 use landeck_objects::group_log::{Progress, WaitsFor};
-use landeck_protocols::service::{Ask, Asking, EntryWord, Outcome, Phase};
-use landeck_wire::ProcessId;
+use landeck_protocols::service::{GroupEntry, Outcome, Party, Phase};
 
 use super::{Client, ServedGroup, Server};
 use crate::answer::Answer;
 use crate::error::{Result, ServiceError};
 use crate::follower::{FeedBasis, Follower};
+use crate::origin::party;
 use crate::replica::{LocalState, Replica};
 use crate::server_client::{FEED_TAG, LAST_LOOK, RequestKind};
 
@@ -98,8 +99,32 @@ impl Server<'_> {
             None => peer,
         };
         let record = segment.peer_record(peer);
-        let is_there = word >> 32 == u64::from(record.incarnation) && !record.state.is_gone();
-        is_there && word as u32 == slot
+        let Party { slot: named, incarnation, .. } = Party::from_word(word);
+        let is_there = incarnation == record.incarnation && !record.state.is_gone();
+        is_there && u32::from(named) == slot
+    }
+
+    /// A client as the log names it. `None` if the group has as many hosts as it can have.
+    pub(super) fn party_of(&self, context: u32, peer: u32) -> Result<Option<Party>> {
+        let Some(served) = self.groups.get(&context) else { return Ok(None) };
+        let process = process_of(&self.shared.segment, Peer(peer));
+        let replica = &served.replica;
+        let host = replica.with(|local| match local.state.host_number(process.segment) {
+            Some(number) => Ok(Some(number)),
+            None => {
+                let entry = GroupEntry::Host(process.segment);
+                match replica.append(local, entry, |_| Ok(()))?.outcome {
+                    Outcome::HostNumbered(number) => Ok(Some(number)),
+                    _ => Ok(None),
+                }
+            }
+        })?;
+        Ok(host.map(|host| party(host, process)))
+    }
+
+    /// Whether a client is on this host.
+    pub(super) fn is_near(&self, client: Client) -> bool {
+        client.peer < self.shared.segment.plan().slots()
     }
 
     /// Takes a message of a client on another host that is no request for an entry.
@@ -121,8 +146,8 @@ impl Server<'_> {
             }
             RequestKind::Delivered => served.take_receipt(client, second, more)?,
             RequestKind::Withdraw => {
-                let Client { peer, incarnation, number, .. } = client;
-                if served.replica.log.withdraw_of(peer, incarnation, number) {
+                let Client { peer, process, number, .. } = client;
+                if served.replica.log.withdraw_of(peer, process.incarnation, number) {
                     let words = [u64::from(Answer::Nothing.to_bits()), 0];
                     return self.post((peer, client.context), number, Some(words), false);
                 }
@@ -134,13 +159,13 @@ impl Server<'_> {
 
     /// Takes over a request of another host. True if it was answered before: then its client is told again.
     pub(super) fn was_answered(&mut self, context: u32, client: Client) -> Result<bool> {
-        let Client { peer, incarnation, number, .. } = client;
+        let Client { peer, process, number, .. } = client;
         let Some(served) = self.groups.get(&context) else { return Ok(true) };
-        if peer < served.replica.slots {
+        if self.is_near(client) {
             return Ok(false);
         }
         let log = &served.replica.log;
-        match log.adopt_request(peer, incarnation, number, served.epoch) {
+        match log.adopt_request(peer, process.incarnation, number, served.epoch) {
             Progress::Answered(_) => self.tell_refusal(context, client).map(|()| true),
             _ => Ok(false),
         }
@@ -148,15 +173,14 @@ impl Server<'_> {
 
     /// Tells a client on another host an answer that no feed tells.
     pub(super) fn tell_refusal(&mut self, context: u32, client: Client) -> Result<()> {
-        let Client { peer, incarnation, number, .. } = client;
+        let Client { peer, process, number, .. } = client;
         let Some(served) = self.groups.get(&context) else { return Ok(()) };
         let replica = &served.replica;
-        if peer < replica.slots {
+        if self.is_near(client) {
             return Ok(());
         }
-        let Progress::Answered(answer) = replica.log.progress_of(peer, incarnation, number) else {
-            return Ok(());
-        };
+        let progress = replica.log.progress_of(peer, process.incarnation, number);
+        let Progress::Answered(answer) = progress else { return Ok(()) };
         let passed = replica.with(|local| {
             replica.report_no_room(local);
             Ok(local.passed.messages)
@@ -183,6 +207,7 @@ impl Server<'_> {
     pub(super) fn feed_followers(&mut self) -> Result<()> {
         for served in self.groups.values_mut() {
             served.drop_the_gone(self.shared)?;
+            served.watch_held()?;
             served.publish_delivered()?;
             served.feed(self.shared)?;
         }
@@ -232,10 +257,10 @@ impl ServedGroup {
         if !std::mem::replace(&mut self.has_fed, true) {
             self.replica.log.waits(WaitsFor::Messages, true);
         }
-        let Client { peer, incarnation, context, .. } = client;
+        let Client { peer, process, context, .. } = client;
         let known = self.followers.iter().position(|it| it.peer == peer && it.context == context);
         let place = known.unwrap_or_else(|| {
-            self.followers.push(Follower::new((peer, incarnation), context, broadcasts));
+            self.followers.push(Follower::new((peer, process), context, broadcasts));
             self.followers.len() - 1
         });
         &mut self.followers[place]
@@ -253,41 +278,18 @@ impl ServedGroup {
         })
     }
 
-    /// The request in the form in which this server has it accepted: it holds broadcasts for clients on other hosts.
-    pub(super) fn on_behalf(&self, asking: &Asking, own: ProcessId) -> Asking {
-        let (slot, incarnation) = (own.slot.0, own.incarnation.0);
-        match asking.what {
-            Ask::Entry(EntryWord::Hold { .. }) => {
-                Asking { what: Ask::Entry(EntryWord::Hold { slot, incarnation }), ..*asking }
-            }
-            _ => *asking,
-        }
-    }
-
-    /// Remembers what this server holds for a client on another host.
-    pub(super) fn note_held(&mut self, client: Client, what: Ask, outcome: Outcome) {
-        let log = &self.replica.log;
-        let mut followers = self.followers.iter_mut();
-        let Some(follower) = followers.find(|it| it.context == client.context) else { return };
-        match (what, outcome) {
-            (_, Outcome::Held(ticket)) => {
-                follower.tickets.push(ticket);
-                log.is_held(true);
-            }
-            (Ask::Entry(EntryWord::Release { ticket }), _) => {
-                let held = follower.tickets.len();
-                follower.tickets.retain(|it| *it != ticket);
-                if follower.tickets.len() < held {
-                    log.is_held(false);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// The tickets of all broadcasts that this server holds for others.
-    pub(super) fn tickets(&self) -> impl Iterator<Item = u32> + '_ {
-        self.followers.iter().flat_map(|follower| follower.tickets.iter().copied())
+    /// Looks at how many broadcasts of other hosts are held: members that take messages make room for them.
+    fn watch_held(&mut self) -> Result<()> {
+        let Self { replica, far_held, .. } = self;
+        let now = replica.with(|local| {
+            let state = &local.state;
+            let far = state.held().iter().filter(|held| !replica.is_near(state, held.process));
+            Ok(far.count())
+        })?;
+        (*far_held..now).for_each(|_| replica.log.is_held(true));
+        (now..*far_held).for_each(|_| replica.log.is_held(false));
+        *far_held = now;
+        Ok(())
     }
 
     /// Whether all members on other hosts have a broadcast.
@@ -297,10 +299,12 @@ impl ServedGroup {
     }
 
     fn have(&self, local: &LocalState, number: u64) -> bool {
-        let (slots, members) = (self.replica.slots, local.state.members());
-        let is_followed = |slot: u32| self.followers.iter().any(|it| it.peer == slot);
-        let mut far = members.iter().filter(|it| it.slot >= slots && it.first <= number);
-        far.all(|member| is_followed(member.slot))
+        let state = &local.state;
+        let is_far = |process| !self.replica.is_near(state, process);
+        let is_followed = |process| self.followers.iter().any(|it| it.process == process);
+        let members = state.members().iter();
+        let mut far = members.filter(|it| is_far(it.process) && it.first <= number);
+        far.all(|member| is_followed(member.process))
             && self.followers.iter().all(|follower| follower.has_message(local, number))
     }
 
@@ -350,19 +354,13 @@ impl ServedGroup {
     /// Forgets followers that are gone.
     fn drop_the_gone(&mut self, shared: &Shared) -> Result<()> {
         let replica = self.replica.clone();
-        self.forget(shared, |it| replica.how_it_left(it.peer, it.incarnation).is_some())
+        self.forget(shared, |it| replica.how_it_left(it.peer, it.process.incarnation).is_some())
     }
 
-    /// Forgets followers, and holds no broadcasts for them.
+    /// Forgets followers.
     fn forget(&mut self, shared: &Shared, is_one: impl Fn(&Follower) -> bool) -> Result<()> {
-        let Self { replica, followers, .. } = self;
-        for mut gone in followers.extract_if(.., |follower| is_one(follower)) {
+        for mut gone in self.followers.extract_if(.., |follower| is_one(follower)) {
             gone.give_up(&mut *shared.engine.enter()?);
-            for ticket in gone.tickets {
-                replica.log.is_held(false);
-                let entry = EntryWord::Release { ticket };
-                replica.with(|local| replica.append(local, entry, |_| Ok(())).map(drop))?;
-            }
         }
         Ok(())
     }

@@ -15,7 +15,7 @@
 //!   at the log: when the membership changes, and before they sleep.
 
 use landeck_objects::group_log::{Roll, WaitsFor};
-use landeck_protocols::service::{EntryWord, Outcome, Phase, Seat, State};
+use landeck_protocols::service::{GroupEntry, Outcome, Phase, Seat, State};
 
 use crate::error::Result;
 use crate::replica::{ATTEMPTS, Accepted, LocalState, Replica};
@@ -131,7 +131,7 @@ impl Replica {
             // The roll has few bits of the view's number: an old state could take another view for its own.
             let is_recent = self.log.snapshot_place() <= state.position();
             let members =
-                local.roll_members.of(state, self.slots).filter(|_| is_member && is_recent);
+                local.roll_members.of(state, self.own_segment()).filter(|_| is_member && is_recent);
             let Some(members) = members else { return Ok(None) };
             let roll = self.log.roll_to_exchange();
             if !is_open_for(roll, state) {
@@ -160,7 +160,7 @@ impl Replica {
         if !local.state.has_started() {
             return Ok(ArrivalAttempt::NotStarted);
         }
-        match local.roll_members.of(&local.state, self.slots) {
+        match local.roll_members.of(&local.state, self.own_segment()) {
             Some(members) if !goes_on_in_log(&local.state) => {
                 self.arrive_on_roll(local, roll, seat, members)
             }
@@ -223,7 +223,7 @@ impl Replica {
             self.close_roll(local)?;
             return Ok(ArrivalAttempt::Retry);
         }
-        match self.accept(local, EntryWord::Sync(seat), None)? {
+        match self.accept(local, GroupEntry::Sync(seat), None)? {
             Some(Accepted { outcome: Outcome::Come(round), .. }) => {
                 let (members, next) = (local.state.members().len() as u32, NextEntries::of(local));
                 let arrival = SyncArrival { round, on_roll: None, is_last: false, members, next };
@@ -250,7 +250,7 @@ impl Replica {
             self.fold(local)?;
             match next_to_log(&local.state, roll) {
                 // If another entry was accepted first, the next turn of the loop looks again.
-                Some(seat) => drop(self.accept(local, EntryWord::Sync(seat), None)?),
+                Some(seat) => drop(self.accept(local, GroupEntry::Sync(seat), None)?),
                 None => drop(self.log.exchange_roll(roll, roll.settled())),
             }
         }

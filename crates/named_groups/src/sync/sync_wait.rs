@@ -78,7 +78,7 @@ impl Replica {
     fn first_awaited(&self, local: &LocalState, arrival: &SyncArrival) -> Option<u32> {
         let mut members = local.state.members().iter();
         let awaited = members.find(|member| self.is_awaited(local, arrival, member.id));
-        awaited.map(|member| member.slot)
+        self.peer(&local.state, awaited?.process)
     }
 }
 
@@ -109,7 +109,8 @@ impl SyncWait<'_> {
         let shared = &self.replica.shared;
         let is_beside =
             |slot| slot != shared.slot && shared.segment.processor(slot) == Some(processor);
-        let mut beside = local.state.members().iter().filter(|member| is_beside(member.slot));
+        let members = local.state.members().iter();
+        let mut beside = members.filter(|member| is_beside(member.process.slot.into()));
         match beside.any(|member| self.replica.is_awaited(local, &self.arrival, member.id)) {
             true => Neighbours::Awaited,
             false => Neighbours::Waiting,

@@ -97,7 +97,7 @@ impl Member {
 
 /// The world of the participants.
 fn world_of(replica: &Replica, participants: &Participants) -> Result<World> {
-    let peers: Arc<[Peer]> = participants.members.iter().map(|member| Peer(member.slot)).collect();
+    let peers: Arc<[Peer]> = participants.members.iter().map(|member| Peer(member.peer)).collect();
     let is_twice = |(place, peer)| peers[..place].contains(peer);
     if peers.iter().enumerate().any(is_twice) {
         return Err(GroupError::TwiceInProcess { group: replica.name().to_owned() }.into());

@@ -60,17 +60,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landeck_joining::objects::{self, Name, ObjectError};
-use landeck_kernel::Peer;
-use landeck_memory::Segment;
 use landeck_named_groups::{MembersView, Outgoing, Replica, Sender, TimeLimit, ViewedMember};
-use landeck_wire::{Incarnation, ProcessId};
 
 pub use crate::error::GroupError;
 use crate::error::{self, Result};
 use crate::job::Job;
 use crate::message::Message;
 use crate::message::mailbox_address::MailboxAddress;
-use crate::peers::process_of;
 
 pub use landeck_named_groups::{GroupOptions, ServedBy, WhenFull};
 pub use member::Member;
@@ -199,8 +195,7 @@ impl Group {
     }
 
     fn view_of(&self, view: MembersView) -> GroupView {
-        let segment = &self.replica.shared().segment;
-        let members = view.members.iter().map(|member| member_of(segment, member)).collect();
+        let members = view.members.iter().map(member_of).collect();
         GroupView { number: view.number, has_started: view.has_started, members }
     }
 
@@ -308,12 +303,9 @@ impl Group {
     }
 }
 
-fn member_of(segment: &Segment, ViewedMember { record, waiting }: &ViewedMember) -> GroupMember {
-    let incarnation = Incarnation(record.incarnation);
-    let process = ProcessId { incarnation, ..process_of(segment, Peer(record.slot)) };
-    let mailbox =
-        MailboxAddress { process, context: record.context, store: None, place: record.place };
-    GroupMember { id: record.id, mailbox, waiting: *waiting }
+fn member_of(member: &ViewedMember) -> GroupMember {
+    let ViewedMember { id, process, context, place, waiting } = *member;
+    GroupMember { id, mailbox: MailboxAddress { process, context, store: None, place }, waiting }
 }
 
 impl std::fmt::Debug for Group {

@@ -51,11 +51,20 @@ impl Availability {
 
     /// Announces the messages of a group as well, until no more will come.
     pub(super) fn watch(&self, shared: &Shared, subscription: &Arc<Subscription>) -> Result<()> {
+        let watch = Subscription::watch(subscription);
+        self.look_with(shared, move |each| watch.announce(each))
+    }
+
+    /// Calls a function at each look of the engine, until it returns false. It calls its argument for each event.
+    fn look_with(
+        &self,
+        shared: &Shared,
+        announce: impl Fn(&dyn Fn()) -> bool + Send + 'static,
+    ) -> Result<()> {
         let told = self.waiting.try_clone().map_err(MailboxError::NoDescriptor)?;
         let arrived = self.arrivals.clone();
-        let watch = Subscription::watch(subscription);
         let look = move || {
-            watch.announce(|| {
+            announce(&|| {
                 add(&told, 1);
                 add(&arrived, 1);
             })
@@ -63,6 +72,16 @@ impl Availability {
         shared.engine.enter()?.watch(Box::new(look));
         shared.goes_on();
         Ok(())
+    }
+
+    /// Announces the views of a group as well, until no more will come.
+    pub(super) fn watch_views(
+        &self,
+        shared: &Shared,
+        subscription: &Arc<Subscription>,
+    ) -> Result<()> {
+        let watch = Subscription::watch_views(subscription);
+        self.look_with(shared, move |each| watch.announce(each))
     }
 
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {

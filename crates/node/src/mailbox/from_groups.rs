@@ -6,7 +6,9 @@ use std::time::Duration;
 use landeck_engine::{Engine, Shared};
 use landeck_kernel::Status;
 use landeck_memory::{Operation, WaitRecord};
-use landeck_named_groups::{Forwarded, NextMessage, ServiceError, Subscription, TimeLimit};
+use landeck_named_groups::{
+    Forwarded, NewView, NextMessage, NextTold, ServiceError, Subscription, TimeLimit,
+};
 use landeck_wire::ProcessId;
 
 use super::availability::Availability;
@@ -19,16 +21,35 @@ use crate::message::{Message, tag_of_values};
 #[derive(Default)]
 pub(super) struct FromGroups {
     subscriptions: Vec<Arc<Subscription>>,
-    /// The group and the member from which the last message came.
+    /// The group and the member from which the last message came, and its number there.
     pub(super) last: Option<(u64, Option<u32>)>,
+    pub(super) last_number: u64,
+    /// Whether the descriptor announces views.
+    announces_views: bool,
     /// Whether servers may have sent it notices.
     is_served: bool,
     /// Whether it may be a member of groups of other hosts.
     is_far: bool,
-    /// Whether the descriptor has announced the last message.
-    was_announced: bool,
+    /// How often the descriptor has announced what was told last.
+    announced: u64,
     /// The group that is read first next time, so that no group is read for ever while others wait.
     next_group: usize,
+}
+
+/// The things that a caller asks for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asked {
+    Messages,
+    /// Messages, and views in their places among them.
+    Events,
+}
+
+/// What a group had to tell.
+pub(super) enum Told<T> {
+    /// A message, and its sender.
+    Message(T, ProcessId),
+    /// A view of the group with this number.
+    View(u64, NewView),
 }
 
 /// The place of the next message.
@@ -55,7 +76,30 @@ impl FromGroups {
 
     /// Has the mailbox's descriptor announce their messages.
     pub(super) fn watch(&self, shared: &Shared, availability: &Availability) -> Result<()> {
-        self.subscriptions.iter().try_for_each(|it| availability.watch(shared, it))
+        self.subscriptions.iter().try_for_each(|it| self.watch_one(shared, availability, it))
+    }
+
+    fn watch_one(
+        &self,
+        shared: &Shared,
+        availability: &Availability,
+        subscription: &Arc<Subscription>,
+    ) -> Result<()> {
+        availability.watch(shared, subscription)?;
+        if self.announces_views { availability.watch_views(shared, subscription) } else { Ok(()) }
+    }
+
+    /// Has the descriptor announce views from now on, if there is one.
+    pub(super) fn announce_views(
+        &mut self,
+        shared: &Shared,
+        availability: Option<&Availability>,
+    ) -> Result<()> {
+        if std::mem::replace(&mut self.announces_views, true) {
+            return Ok(());
+        }
+        let Some(availability) = availability else { return Ok(()) };
+        self.subscriptions.iter().try_for_each(|it| availability.watch_views(shared, it))
     }
 
     /// Forgets groups from which nothing more will come.
@@ -63,26 +107,39 @@ impl FromGroups {
         self.subscriptions.retain(|subscription| !subscription.is_spent());
     }
 
-    /// Reads the next message of some group, and takes it if `read` says so. Returns its result and the sender.
+    /// Reads the next message of some group, and takes it if `read` says so; or a view before it, if the caller asks for
+    /// such.
     fn read<T>(
         &mut self,
+        asked: Asked,
         mut read: impl FnMut(&NextMessage<'_>) -> (T, bool),
-    ) -> std::result::Result<Option<(T, ProcessId)>, ServiceError> {
+    ) -> std::result::Result<Option<Told<T>>, ServiceError> {
         let count = self.subscriptions.len();
         let first = if self.next_group < count { self.next_group } else { 0 };
         for at in (first..count).chain(0..first) {
             let subscription = &self.subscriptions[at];
             let group = subscription.group();
+            let until = match asked {
+                Asked::Messages => u64::MAX,
+                Asked::Events => match subscription.next_told()? {
+                    NextTold::MessageBefore(number) => number,
+                    NextTold::View(view, announced) => {
+                        self.announced = announced;
+                        return Ok(Some(Told::View(group, view)));
+                    }
+                },
+            };
             let mut with_sender = |next: &NextMessage<'_>| {
                 let (result, is_taken) = read(next);
-                ((result, next.process, next.member), is_taken)
+                ((result, next.process, next.member, next.number), is_taken)
             };
-            if let Some((found, was_announced)) = subscription.read(&mut with_sender)? {
-                let (result, process, member) = found;
+            if let Some((found, was_announced)) = subscription.read(until, &mut with_sender)? {
+                let (result, process, member, number) = found;
                 self.next_group = at + 1;
-                self.was_announced = was_announced;
+                self.announced = u64::from(was_announced);
                 self.last = Some((group, member));
-                return Ok(Some((result, process)));
+                self.last_number = number;
+                return Ok(Some(Told::Message(result, process)));
             }
         }
         Ok(None)
@@ -103,9 +160,9 @@ impl FromGroups {
         self.subscriptions.iter().any(|subscription| subscription.is_ready())
     }
 
-    fn is_ready_by_log(&self) -> std::result::Result<bool, ServiceError> {
+    fn is_ready_by_log(&self, asked: Asked) -> std::result::Result<bool, ServiceError> {
         for subscription in &self.subscriptions {
-            if subscription.is_ready_by_log()? {
+            if subscription.is_ready_by_log(asked == Asked::Events)? {
                 return Ok(true);
             }
         }
@@ -120,7 +177,7 @@ impl Mailbox {
         self.groups.is_served |= subscription.is_served();
         self.groups.is_far |= subscription.is_elsewhere();
         if let Some(availability) = &self.availability {
-            availability.watch(&self.shared, &subscription)?;
+            self.groups.watch_one(&self.shared, availability, &subscription)?;
         }
         self.groups.subscriptions.push(subscription);
         Ok(())
@@ -164,11 +221,9 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Counts down the descriptor if it has announced the message that was taken.
+    /// Counts down the descriptor if it has announced what was told.
     fn count_down_announced(&self) {
-        if self.groups.was_announced {
-            self.count_down();
-        }
+        (0..self.groups.announced).for_each(|_| self.count_down());
     }
 
     /// The error of a group. It may report that a member was removed, whose announced messages are lost then.
@@ -181,12 +236,21 @@ impl Mailbox {
 
     /// Takes a message of a group, if there is one.
     pub(super) fn take_message_of_groups(&mut self, message: &mut Message) -> Result<bool> {
+        self.take_of_groups(message, Asked::Messages).map(|told| told.is_some())
+    }
+
+    /// Takes a message of a group, or tells a view.
+    pub(super) fn take_of_groups(
+        &mut self,
+        message: &mut Message,
+        asked: Asked,
+    ) -> Result<Option<Told<()>>> {
         if self.groups.is_empty() {
-            return Ok(false);
+            return Ok(None);
         }
         self.follow_groups()?;
         let spare = &mut self.spare;
-        let read = self.groups.read(|next| {
+        let read = self.groups.read(asked, |next| {
             let length = next.bytes.len();
             if next.is_long() {
                 if let Some(values) = next.take_values()
@@ -202,15 +266,21 @@ impl Mailbox {
             }
         });
         let read = read.map_err(|error| self.group_error(error))?;
-        let Some((copied, process)) = read else { return Ok(false) };
-        let copied = copied.transpose()?;
+        let (copied, process) = match read {
+            None => return Ok(None),
+            Some(Told::View(group, view)) => {
+                self.count_down_announced();
+                return Ok(Some(Told::View(group, view)));
+            }
+            Some(Told::Message(copied, process)) => (copied.transpose()?, process),
+        };
         self.tell_taken()?;
         self.count_down_announced();
         self.last_poster = Some(process);
         if let Some((tag, length)) = copied {
             message.receive_here(tag, length)?;
         }
-        Ok(true)
+        Ok(Some(Told::Message((), process)))
     }
 
     /// Takes a message of a group into values, if it consists of such.
@@ -224,7 +294,7 @@ impl Mailbox {
         self.follow_groups()?;
         let buffer_bytes = size_of_val(into);
         let into = landeck_memory::plain::bytes_of_mut(into);
-        let read = self.groups.read(|next| {
+        let read = self.groups.read(Asked::Messages, |next| {
             let message_bytes = next.bytes.len();
             if next.tag != tag_of_values::<T>() {
                 return (Err(MailboxError::OtherType { asked: std::any::type_name::<T>() }), false);
@@ -237,7 +307,7 @@ impl Mailbox {
             (Ok(message_bytes / size_of::<T>()), true)
         });
         let read = read.map_err(|error| self.group_error(error))?;
-        let Some((count, process)) = read else { return Ok(None) };
+        let Some(Told::Message(count, process)) = read else { return Ok(None) };
         let count = count?;
         self.tell_taken()?;
         self.count_down_announced();
@@ -252,16 +322,27 @@ impl Mailbox {
         time: Option<Duration>,
     ) -> Result<()> {
         let limit = TimeLimit::of(time);
+        self.take_any(message, Asked::Messages, limit).map(drop)
+    }
+
+    /// Waits for a message, of a group or posted, or for a view, if the caller asks for such. None for a posted message.
+    pub(super) fn take_any(
+        &mut self,
+        message: &mut Message,
+        asked: Asked,
+        limit: TimeLimit,
+    ) -> Result<Option<Told<()>>> {
         loop {
-            if self.take_message_of_groups(message)? {
-                return Ok(());
+            let told = self.take_of_groups(message, asked)?;
+            if told.is_some() {
+                return Ok(told);
             }
-            match self.wait_for_any(limit)? {
+            match self.wait_for_any(asked, limit)? {
                 Found::Posted(status) if status.tag == Forwarded::TAG => self.note_forwarded()?,
                 Found::Posted(status) => {
                     if let Taken::Whole = self.take_posted(message, &status, limit)? {
                         self.groups.last = None;
-                        return Ok(());
+                        return Ok(None);
                     }
                 }
                 Found::InGroup => {}
@@ -281,7 +362,7 @@ impl Mailbox {
             if let Some(count) = self.take_values_of_groups(into)? {
                 return Ok(count);
             }
-            match self.wait_for_any(limit)? {
+            match self.wait_for_any(Asked::Messages, limit)? {
                 Found::Posted(status) if status.tag == Forwarded::TAG => self.note_forwarded()?,
                 Found::Posted(status) => {
                     if let Some(count) = self.take_posted_values(into, &status, limit)? {
@@ -299,13 +380,15 @@ impl Mailbox {
         self.groups.find_servers().map_err(|error| self.group_error(error))
     }
 
-    fn wait_for_any(&mut self, limit: TimeLimit) -> Result<Found> {
+    fn wait_for_any(&mut self, asked: Asked, limit: TimeLimit) -> Result<Found> {
         self.groups.forget_spent();
         let (shared, groups) = (self.shared.clone(), &self.groups);
         if shared.spin_once(|| groups.is_ready())? {
             return Ok(Found::InGroup);
         }
-        let waits: Vec<_> = groups.subscriptions.iter().map(|it| it.announce_wait()).collect();
+        let for_views = asked == Asked::Events;
+        let waits = groups.subscriptions.iter().map(|it| it.announce_wait(for_views));
+        let waits: Vec<_> = waits.collect();
         let record = WaitRecord {
             operation: Operation::Receive,
             context: self.address.context,
@@ -315,7 +398,7 @@ impl Mailbox {
         let found = shared.wait_until(&record, limit.deadline_ns(), |engine| {
             // First, so that this look finds what it brings.
             let is_followed = groups.follow(engine);
-            match groups.is_ready_by_log() {
+            match groups.is_ready_by_log(asked) {
                 Ok(false) => {}
                 Ok(true) => return Some(Ok(Found::InGroup)),
                 Err(error) => return Some(Err(error)),

@@ -21,3 +21,4 @@ mod starting;
 #[path = "../support/mod.rs"]
 mod support;
 mod threads;
+mod views;

@@ -32,6 +32,7 @@
 
 mod claims;
 mod copy;
+pub mod entries;
 mod lap;
 mod requests;
 mod roll;

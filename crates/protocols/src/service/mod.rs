@@ -10,6 +10,8 @@
 //! - A round of synchronisation begins when the first member comes to it, and consists of the members at that time. It
 //!   is complete when all of them have come, left or died. If a member has died since the round before, all participants
 //!   are told which: one, if several have. Members that joined later take part in the next round.
+//! - The last changes of the members are remembered, so that each member can be told the views in their places among the
+//!   messages ([`State::view_after`]). A lost host is one view ([`GroupEntry::HostGone`]).
 //! - A group ends with its last member, unless it is persistent.
 //! - While a group is being destroyed, broadcasts that were already held may finish.
 //! - A *cut* determines the members of a numbered collective operation. The first process that comes to that number
@@ -23,15 +25,23 @@
 //! Entries without a meaning any more (of a member that has gone, or a cut that was already made) change nothing. So
 //! every process that sees a death may append it.
 
+mod changes;
+mod cut;
 mod entry;
+mod member;
 mod snapshot;
 mod state;
 
-pub use entry::{Ask, Asking, EntryWord, GroupEntry, Joining, Seat, Serving, WaitingSender};
+pub use changes::{CHANGES_MAX, Change, ChangedMember, Gone, View};
+pub use cut::{Cut, CutMember};
+pub use entry::{Ask, Asking, GroupEntry, Joining, Party, Seat, Serving, WaitingSender};
+pub use member::MemberRecord;
 pub use snapshot::SNAPSHOT_WORDS_MAX;
-pub use state::{Cut, Gone, MemberRecord, Outcome, Phase, Rules, Server, State};
+pub use state::{Outcome, Phase, Rules, Server, State};
 
 /// The largest number of members of a group.
 pub const MEMBERS_MAX: usize = 1 << 10;
+/// The largest number of hosts of a group.
+pub const HOSTS_MAX: usize = 1 << 10;
 /// The largest number of broadcasts of a group that are held at once.
 pub const HELD_MAX: usize = 256;

@@ -2,19 +2,27 @@
 //!
 //! The reader trusts nothing: words that no state has are refused.
 
-use super::state::{Coming, Cut, MemberRecord, Phase, Server, State};
-use super::{HELD_MAX, MEMBERS_MAX, Rules, Serving, WaitingSender};
+use landeck_wire::SegmentId;
 
-const HEAD_WORDS: usize = 19;
+use super::changes::{CHANGES_MAX, Change, ChangedMember, Changes, Gone};
+use super::cut::{Cut, CutMember};
+use super::member::{Coming, MemberRecord};
+use super::state::{Phase, Server, State};
+use super::{HELD_MAX, HOSTS_MAX, MEMBERS_MAX, Party, Rules, Serving, WaitingSender};
+
+const HEAD_WORDS: usize = 22;
 const MEMBER_WORDS: usize = 5;
 const HELD_WORDS: usize = 2;
+const CHANGE_WORDS: usize = 6;
 const CUT_WORDS: usize = 4;
-const CUT_MEMBER_WORDS: usize = 4;
+const CUT_MEMBER_WORDS: usize = 3;
 const NONE: u64 = u64::MAX;
 
 /// The largest number of words of a state.
 pub const SNAPSHOT_WORDS_MAX: usize = HEAD_WORDS
+    + HOSTS_MAX
     + MEMBERS_MAX * MEMBER_WORDS
+    + CHANGES_MAX * CHANGE_WORDS
     + HELD_MAX * HELD_WORDS
     + 2 * (CUT_WORDS + MEMBERS_MAX * CUT_MEMBER_WORDS);
 
@@ -38,24 +46,31 @@ impl State {
             self.epochs,
             self.unserved,
             option(self.died_of_cut),
+            self.hosts.len() as u64,
+            self.changes.kept().len() as u64,
+            self.changes.forgotten(),
         ];
         words.extend(server_words(self.server));
+        words.extend(self.hosts.iter().map(|host| host.0));
         for member in &self.members {
             words.extend([
-                u64::from(member.id) | (member.sync as u64) << 16 | u64::from(member.slot) << 32,
-                u64::from(member.incarnation) | u64::from(member.context) << 32,
+                u64::from(member.id) | (member.sync as u64) << 16 | u64::from(member.context) << 32,
+                member.process.to_word(),
                 member.place,
                 member.joined_at,
                 member.first,
             ]);
         }
         for held in &self.held {
-            words.extend([u64::from(held.ticket), pair(held.slot, held.incarnation)]);
+            words.extend([held.ticket, held.process.to_word()]);
         }
+        words.extend(self.changes.kept().iter().flat_map(change_words));
         for cut in &self.cuts {
             let count = cut.members.len() as u64;
             words.extend([cut.number, cut.view, option(cut.died), count]);
-            words.extend(cut.members.iter().flatten());
+            for CutMember { id, process, joined_at } in &cut.members {
+                words.extend([u64::from(*id), process.to_word(), *joined_at]);
+            }
         }
         words
     }
@@ -81,21 +96,25 @@ impl State {
             epochs: head[12],
             unserved: head[13],
             died_of_cut: option(head[14]),
-            server: server(head[15..].try_into().ok()?),
-            ..Self::new(rules)
+            server: server(head[18..].try_into().ok()?),
+            ..Self::new(rules, SegmentId(0))
         };
+        let hosts = (0..at_most(head[15], HOSTS_MAX)?).map(|_| words.take());
+        state.hosts =
+            hosts.map(|host| host.map(|[host]| SegmentId(host))).collect::<Option<_>>()?;
         for _ in 0..at_most(head[10], MEMBERS_MAX)? {
             state.members.push(member(words.take()?)?);
         }
         let is_in_order = state.members.is_sorted_by(|one, next| one.id < next.id);
         for _ in 0..at_most(head[11], HELD_MAX)? {
-            let [ticket, who]: [u64; HELD_WORDS] = words.take()?;
-            let (slot, incarnation) = (who as u32, (who >> 32) as u32);
-            state.held.push(WaitingSender { ticket: ticket as u32, slot, incarnation });
+            let [ticket, process]: [u64; HELD_WORDS] = words.take()?;
+            state.held.push(WaitingSender { ticket, process: Party::from_word(process) });
         }
+        let changes = (0..at_most(head[16], CHANGES_MAX)?).map(|_| change(words.take()?));
+        state.changes = Changes::new(changes.collect::<Option<_>>()?, head[17]);
         for cut in &mut state.cuts {
             let [number, view, died, members]: [u64; CUT_WORDS] = words.take()?;
-            let members = (0..at_most(members, MEMBERS_MAX)?).map(|_| words.take());
+            let members = (0..at_most(members, MEMBERS_MAX)?).map(|_| words.take().map(cut_member));
             let died = option(died);
             *cut = Cut { number, view, died, members: members.collect::<Option<_>>()? };
         }
@@ -103,16 +122,19 @@ impl State {
     }
 }
 
+fn cut_member([id, process, joined_at]: [u64; CUT_MEMBER_WORDS]) -> CutMember {
+    CutMember { id: id as u32, process: Party::from_word(process), joined_at }
+}
+
 fn member(
-    [first, second, place, joined_at, broadcast]: [u64; MEMBER_WORDS],
+    [first, process, place, joined_at, broadcast]: [u64; MEMBER_WORDS],
 ) -> Option<MemberRecord> {
     let coming = [Coming::Apart, Coming::Awaited, Coming::Come, Coming::ComeToNext];
     let id = first as u32 & 0xffff;
     (id < MEMBERS_MAX as u32).then_some(MemberRecord {
         id,
-        slot: (first >> 32) as u32,
-        incarnation: second as u32,
-        context: (second >> 32) as u32,
+        process: Party::from_word(process),
+        context: (first >> 32) as u32,
         place,
         joined_at,
         first: broadcast,
@@ -120,23 +142,41 @@ fn member(
     })
 }
 
-/// Encodes the server: its presence and context; slot and incarnation; its epoch; its first broadcast.
-fn server_words(server: Option<Server>) -> [u64; 4] {
-    let Some(Server { who, epoch, first }) = server else { return [0; 4] };
-    [1 | u64::from(who.context) << 32, pair(who.slot, who.incarnation), epoch, first]
+/// Encodes a change: its view; the broadcasts before it; the member's number, way of going and context; its process, place
+/// and beginning.
+fn change_words(change: &Change) -> [u64; CHANGE_WORDS] {
+    let Change { view, after, gone, member } = *change;
+    let ChangedMember { id, process, context, place, joined_at } = member;
+    let gone = gone.map_or(0, |gone| gone as u64);
+    let about = u64::from(id) | gone << 16 | u64::from(context) << 32;
+    [view, after, about, process.to_word(), place, joined_at]
 }
 
-fn server([about, who, epoch, first]: [u64; 4]) -> Option<Server> {
-    let (slot, incarnation, context) = (who as u32, (who >> 32) as u32, (about >> 32) as u32);
-    (about & 1 != 0).then_some(Server { who: Serving { slot, incarnation, context }, epoch, first })
+fn change([view, after, about, process, place, joined_at]: [u64; CHANGE_WORDS]) -> Option<Change> {
+    let ways = [Gone::Left, Gone::Died, Gone::Evicted, Gone::HostLost];
+    let gone = match about >> 16 & 0xffff {
+        0 => None,
+        way => Some(ways.into_iter().find(|&it| it as u64 == way)?),
+    };
+    let (id, context) = (about as u32 & 0xffff, (about >> 32) as u32);
+    let member =
+        ChangedMember { id, process: Party::from_word(process), context, place, joined_at };
+    Some(Change { view, after, gone, member })
+}
+
+/// Encodes the server: its presence and context; its process; its epoch; its first broadcast.
+fn server_words(server: Option<Server>) -> [u64; 4] {
+    let Some(Server { who, epoch, first }) = server else { return [0; 4] };
+    [1 | u64::from(who.context) << 32, who.process.to_word(), epoch, first]
+}
+
+fn server([about, process, epoch, first]: [u64; 4]) -> Option<Server> {
+    let who = Serving { process: Party::from_word(process), context: (about >> 32) as u32 };
+    (about & 1 != 0).then_some(Server { who, epoch, first })
 }
 
 fn at_most(count: u64, most: usize) -> Option<usize> {
     usize::try_from(count).ok().filter(|&count| count <= most)
-}
-
-fn pair(low: u32, high: u32) -> u64 {
-    u64::from(low) | u64::from(high) << 32
 }
 
 struct Reader<'a>(&'a [u64]);
@@ -151,35 +191,46 @@ impl Reader<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{EntryWord, GroupEntry, Joining};
+    use super::super::{GroupEntry, Joining};
     use super::*;
 
+    /// The first word of the members, behind two hosts.
+    const MEMBERS: usize = HEAD_WORDS + 2;
+
+    fn new(rules: Rules) -> State {
+        State::new(rules, SegmentId(9))
+    }
+
     fn busy() -> State {
-        let mut state = State::new(Rules { minimum: 2, is_persistent: true });
-        for slot in 0..4 {
-            state.apply(GroupEntry::Join(Joining { slot, incarnation: 3, context: 9, place: 64 }));
+        let mut state = new(Rules { minimum: 2, is_persistent: true });
+        let process = |host, slot| Party { host, slot, incarnation: 3 };
+        state.apply(GroupEntry::Host(SegmentId(u64::MAX)));
+        for slot in 0..7 {
+            let process = process(slot % 2, slot);
+            state.apply(GroupEntry::Join(Joining { process, context: 9, place: 64 }));
         }
         for entry in [
-            EntryWord::Sync(state.members[0].seat()),
-            EntryWord::Cut { number: 1 },
-            EntryWord::Died(state.members[1].seat()),
-            EntryWord::Cut { number: 2 },
-            EntryWord::Died(state.members[2].seat()),
+            GroupEntry::Sync(state.members[0].seat()),
+            GroupEntry::Cut { number: 1 },
+            GroupEntry::Died(state.members[1].seat()),
+            GroupEntry::Cut { number: 2 },
+            GroupEntry::Died(state.members[2].seat()),
+            GroupEntry::HostGone(1),
+            GroupEntry::Hold(process(1, 7)),
+            GroupEntry::Broadcast { was_held: false, by: None },
         ] {
-            state.apply(GroupEntry::Plain(entry));
+            state.apply(entry);
         }
-        state.apply(GroupEntry::Plain(EntryWord::Hold { slot: 7, incarnation: 8 }));
-        state.apply(GroupEntry::Plain(EntryWord::Broadcast { cell: 3, was_held: false, by: 0 }));
-        let who = Serving { slot: 3, incarnation: 7, context: u32::MAX };
+        let who = Serving { process: process(0, 3), context: u32::MAX };
         state.apply(GroupEntry::Serve(who));
-        state.apply(GroupEntry::Plain(EntryWord::Vacate { epoch: 1 }));
+        state.apply(GroupEntry::Vacate { epoch: 1 });
         state.apply(GroupEntry::Serve(who));
         state
     }
 
     #[test]
     fn states_are_read_as_they_were_written() {
-        for state in [State::new(Rules { minimum: 5, is_persistent: false }), busy()] {
+        for state in [new(Rules { minimum: 5, is_persistent: false }), busy()] {
             let mut words = state.to_words();
             assert!(words.len() <= SNAPSHOT_WORDS_MAX);
             words.extend([7; 5]);
@@ -193,13 +244,21 @@ mod tests {
         for length in 0..words.len() {
             assert!(State::from_words(&words[..length]).is_none(), "{length}");
         }
-        for (at, word) in [(3, 3), (10, 1025), (11, 257), (10, u64::MAX), (HEAD_WORDS, 5 << 16)] {
+        for (at, word) in [
+            (3, 3),
+            (10, 1025),
+            (11, 257),
+            (10, u64::MAX),
+            (15, 1025),
+            (16, 257),
+            (MEMBERS, 5 << 16),
+        ] {
             let mut bad = words.clone();
             bad[at] = word;
             assert!(State::from_words(&bad).is_none(), "{at}");
         }
         let mut twice = words.clone();
-        twice[HEAD_WORDS] = words[HEAD_WORDS + MEMBER_WORDS];
+        twice[MEMBERS] = words[MEMBERS + MEMBER_WORDS];
         assert!(State::from_words(&twice).is_none(), "one number twice");
     }
 }

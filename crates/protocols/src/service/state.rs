@@ -1,7 +1,12 @@
 //! The state of a group after some entries of its log.
 
-use super::entry::{Ask, EntryWord, GroupEntry, Joining, Seat, Serving, WaitingSender};
-use super::{HELD_MAX, MEMBERS_MAX};
+use landeck_wire::SegmentId;
+
+use super::changes::{Change, Changes, Gone, View};
+use super::cut::{Cut, CutMember};
+use super::entry::{Ask, Asking, GroupEntry, Joining, Party, Seat, Serving, WaitingSender};
+use super::member::{Coming, MemberRecord};
+use super::{HELD_MAX, HOSTS_MAX, MEMBERS_MAX};
 
 /// The properties that are fixed when a group is created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,82 +27,6 @@ pub enum Phase {
     Destroying,
     /// It has ended: it was destroyed, or its last member has left.
     Ended,
-}
-
-/// A member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MemberRecord {
-    /// Its number: the smallest that was free.
-    pub id: u32,
-    /// The slot of its process.
-    pub slot: u32,
-    /// The incarnation of its process.
-    pub incarnation: u32,
-    /// The context of its mailbox.
-    pub context: u32,
-    /// The address of the mailbox's mark.
-    pub place: u64,
-    /// The place in the log at which it joined.
-    pub joined_at: u64,
-    /// The number of the first broadcast that it gets.
-    pub first: u64,
-    pub(super) sync: Coming,
-}
-
-impl MemberRecord {
-    /// Its identity in entries.
-    pub const fn seat(&self) -> Seat {
-        Seat::new(self.id, self.joined_at)
-    }
-}
-
-/// The part of a member in the present round of synchronisation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Coming {
-    /// It does not take part.
-    #[default]
-    Apart = 0,
-    /// The round waits for it.
-    Awaited = 1,
-    /// It has come.
-    Come = 2,
-    /// It does not take part, and has come to the next one.
-    ComeToNext = 3,
-}
-
-/// The way in which a member goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gone {
-    /// It left, or its process ended in good order.
-    Left,
-    /// Its process died.
-    Died,
-    /// It was evicted.
-    Evicted,
-}
-
-/// The members of the collective operations from a number on.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Cut {
-    /// The number of the first operation.
-    pub number: u64,
-    /// The number of the view.
-    pub view: u64,
-    /// The first member of the cut before whose process has died since that cut.
-    pub died: Option<u32>,
-    /// The members: number, slot, incarnation, and the place at which they joined.
-    pub members: Vec<[u64; 4]>,
-}
-
-impl Cut {
-    /// The seats of its members.
-    pub fn seats(&self) -> impl Iterator<Item = Seat> + '_ {
-        self.members.iter().map(|&[id, _, _, joined_at]| Seat::new(id as u32, joined_at))
-    }
-
-    fn has(&self, seat: Seat) -> bool {
-        self.seats().any(|own| own == seat)
-    }
 }
 
 /// The holder of the server's seat.
@@ -130,10 +59,12 @@ pub enum Outcome {
     Closed,
     /// A member has gone.
     Removed(u32, Gone),
+    /// All members of a host have gone with it.
+    HostRemoved,
     /// A member has come to the round with this number.
     Come(u64),
     /// A broadcast is held, with this ticket.
-    Held(u32),
+    Held(u64),
     /// It is no longer held.
     Released,
     /// The group is being destroyed, or has ended by now.
@@ -144,6 +75,8 @@ pub enum Outcome {
     Seated(u64),
     /// The seat is free.
     Vacated,
+    /// The host has this number in the group, now or since an earlier entry.
+    HostNumbered(u16),
 }
 
 /// The state of a group.
@@ -154,7 +87,10 @@ pub struct State {
     pub(super) broadcasts: u64,
     pub(super) phase: Phase,
     pub(super) has_started: bool,
+    /// The hosts, in the order of their numbers.
+    pub(super) hosts: Vec<SegmentId>,
     pub(super) view: u64,
+    pub(super) changes: Changes,
     /// The members, in the order of their numbers.
     pub(super) members: Vec<MemberRecord>,
     pub(super) is_syncing: bool,
@@ -177,15 +113,17 @@ pub struct State {
 }
 
 impl State {
-    /// Creates the state of a new group.
-    pub fn new(rules: Rules) -> Self {
+    /// Creates the state of a new group of a host, which has number 0.
+    pub fn new(rules: Rules, home: SegmentId) -> Self {
         Self {
             rules,
             position: 0,
             broadcasts: 0,
             phase: Phase::Open,
             has_started: rules.minimum == 0,
+            hosts: vec![home],
             view: 0,
+            changes: Changes::default(),
             members: Vec::new(),
             is_syncing: false,
             rounds: 0,
@@ -226,24 +164,30 @@ impl State {
         self.has_started
     }
 
-    /// Gives all processes other numbers: a copy on another host knows them by its own.
-    pub fn renumber(&mut self, number: impl Fn(u32) -> u32) {
-        for member in &mut self.members {
-            member.slot = number(member.slot);
-        }
-        for cut in &mut self.cuts {
-            for [_, slot, ..] in &mut cut.members {
-                *slot = u64::from(number(*slot as u32));
-            }
-        }
-        if let Some(server) = &mut self.server {
-            server.who.slot = number(server.who.slot);
-        }
+    /// The hosts that take part, in the order of their numbers. The first one is that of the log.
+    pub fn hosts(&self) -> &[SegmentId] {
+        &self.hosts
+    }
+
+    /// The number of a host.
+    pub fn host_number(&self, host: SegmentId) -> Option<u16> {
+        self.hosts.iter().position(|it| *it == host).map(|number| number as u16)
     }
 
     /// The number of the view, which every change of the members increments.
     pub fn view(&self) -> u64 {
         self.view
+    }
+
+    /// The first view after that with a number; none if there is no later one.
+    pub fn view_after(&self, number: u64) -> Option<View> {
+        let members = self.members.iter().map(MemberRecord::changed).collect();
+        self.changes.view_after(number, (self.view, members))
+    }
+
+    /// The number of the view that a member made when it joined; none if that is forgotten.
+    pub fn view_of_joining(&self, seat: Seat) -> Option<u64> {
+        self.changes.view_of_joining(seat)
     }
 
     /// The members, in the order of their numbers.
@@ -324,20 +268,26 @@ impl State {
         let at = self.position;
         self.position += 1;
         match entry {
+            GroupEntry::Broadcast { by: Some(epoch), .. } if !self.is_served(epoch) => {
+                Outcome::Stale
+            }
+            GroupEntry::Broadcast { was_held, .. } => self.broadcast(was_held),
+            GroupEntry::Asked(_, epoch) if !self.is_served(epoch) => Outcome::Stale,
+            GroupEntry::Asked(asking, _) => self.apply_asked(asking, at),
+            GroupEntry::Host(host) => self.add_host(host),
+            GroupEntry::HostGone(host) => self.remove_host(host),
             GroupEntry::Join(joining) => self.join(joining, at),
+            GroupEntry::Leave(seat) | GroupEntry::Departed(seat) => self.remove(seat, Gone::Left),
+            GroupEntry::Died(seat) => self.remove(seat, Gone::Died),
+            GroupEntry::Evict(seat) => self.remove(seat, Gone::Evicted),
+            GroupEntry::Sync(seat) => self.come(seat),
+            GroupEntry::Hold(process) => self.hold(process, at),
+            GroupEntry::Release { ticket } => self.release(ticket),
+            GroupEntry::Destroy => self.destroy(),
+            GroupEntry::End => self.end(),
+            GroupEntry::Cut { number } => self.make_cut(number),
             GroupEntry::Serve(who) => self.serve(who),
-            GroupEntry::Asked(_, by) if !self.is_served(by) => Outcome::Stale,
-            GroupEntry::Asked(asking, _) => match asking.what {
-                Ask::Join { context, place } => {
-                    let (slot, incarnation) = (asking.slot, asking.incarnation);
-                    self.join(Joining { slot, incarnation, context, place }, at)
-                }
-                Ask::Leave { seat, .. } => self.remove(seat, Gone::Left),
-                Ask::Sync(seat) => self.come(seat),
-                Ask::Destroy => self.destroy(),
-                Ask::Entry(word) => self.apply_plain(word, at),
-            },
-            GroupEntry::Plain(word) => self.apply_plain(word, at),
+            GroupEntry::Vacate { epoch } => self.vacate(epoch),
         }
     }
 
@@ -346,21 +296,28 @@ impl State {
         self.position += 1;
     }
 
-    fn apply_plain(&mut self, word: EntryWord, at: u64) -> Outcome {
-        match word {
-            EntryWord::Broadcast { by, .. } if by != 0 && !self.is_served(by) => Outcome::Stale,
-            EntryWord::Broadcast { was_held, .. } => self.broadcast(was_held),
-            EntryWord::Hold { slot, incarnation } => self.hold(slot, incarnation, at),
-            EntryWord::Leave(seat) | EntryWord::Departed(seat) => self.remove(seat, Gone::Left),
-            EntryWord::Died(seat) => self.remove(seat, Gone::Died),
-            EntryWord::Evict(seat) => self.remove(seat, Gone::Evicted),
-            EntryWord::Sync(seat) => self.come(seat),
-            EntryWord::Release { ticket } => self.release(ticket),
-            EntryWord::Destroy => self.destroy(),
-            EntryWord::End if self.phase == Phase::Destroying => self.end(),
-            EntryWord::Cut { number } => self.make_cut(number),
-            EntryWord::Vacate { epoch } => self.vacate(epoch),
-            _ => Outcome::Nothing,
+    fn apply_asked(&mut self, Asking { process, what, .. }: Asking, at: u64) -> Outcome {
+        match what {
+            Ask::Join { context, place } => self.join(Joining { process, context, place }, at),
+            Ask::Leave { seat, .. } => self.remove(seat, Gone::Left),
+            Ask::Sync(seat) => self.come(seat),
+            Ask::Destroy => self.destroy(),
+            Ask::Hold => self.hold(process, at),
+            Ask::Release { ticket } => self.release(ticket),
+            Ask::Evict(seat) => self.remove(seat, Gone::Evicted),
+            Ask::End => self.end(),
+            Ask::Cut { number } => self.make_cut(number),
+        }
+    }
+
+    fn add_host(&mut self, host: SegmentId) -> Outcome {
+        match self.host_number(host) {
+            Some(number) => Outcome::HostNumbered(number),
+            None if self.hosts.len() >= HOSTS_MAX => Outcome::Full,
+            None => {
+                self.hosts.push(host);
+                Outcome::HostNumbered(self.hosts.len() as u16 - 1)
+            }
         }
     }
 
@@ -375,13 +332,12 @@ impl State {
     }
 
     fn join(&mut self, joining: Joining, at: u64) -> Outcome {
-        let Joining { slot, incarnation, context, place } = joining;
+        let Joining { process, context, place } = joining;
         if self.phase != Phase::Open {
             return Outcome::Closed;
         }
-        let is_same = |member: &&MemberRecord| {
-            (member.slot, member.incarnation, member.context) == (slot, incarnation, context)
-        };
+        let is_same =
+            |member: &&MemberRecord| (member.process, member.context) == (process, context);
         if let Some(member) = self.members.iter().find(is_same) {
             return Outcome::AlreadyMember(member.id);
         }
@@ -391,24 +347,57 @@ impl State {
         let free = self.members.iter().zip(0..).find(|(member, number)| member.id != *number);
         let id = free.map_or(self.members.len() as u32, |(_, number)| number);
         let (first, sync) = (self.broadcasts, Coming::Apart);
-        let member =
-            MemberRecord { id, slot, incarnation, context, place, joined_at: at, first, sync };
+        let member = MemberRecord { id, process, context, place, joined_at: at, first, sync };
         self.members.insert(id as usize, member);
         self.view += 1;
+        self.note_change(&member, None);
         self.has_started |= self.members.len() >= self.rules.minimum as usize;
         Outcome::Joined(id)
     }
 
     fn remove(&mut self, seat: Seat, how: Gone) -> Outcome {
         let Some(place) = self.place(seat) else { return Outcome::Nothing };
-        let member = self.members.remove(place);
         self.view += 1;
-        if how == Gone::Died {
+        let id = self.take_out(place, how);
+        self.end_if_left();
+        Outcome::Removed(id, how)
+    }
+
+    fn remove_host(&mut self, host: u16) -> Outcome {
+        self.held.retain(|held| held.process.host != host);
+        let is_on_it = |member: &MemberRecord| member.process.host == host;
+        let is_changed = self.members.iter().any(is_on_it);
+        self.view += u64::from(is_changed);
+        while let Some(place) = self.members.iter().position(is_on_it) {
+            self.take_out(place, Gone::HostLost);
+        }
+        if is_changed {
+            self.end_if_left();
+        }
+        self.end_if_drained();
+        if is_changed { Outcome::HostRemoved } else { Outcome::Nothing }
+    }
+
+    /// Removes the member at a place, in a view that is counted already.
+    fn take_out(&mut self, place: usize, how: Gone) -> u32 {
+        let member = self.members.remove(place);
+        self.note_change(&member, Some(how));
+        if matches!(how, Gone::Died | Gone::HostLost) {
             self.died = self.died.or(Some(member.id));
             if self.cuts[1].has(member.seat()) {
                 self.died_of_cut = self.died_of_cut.or(Some(member.id));
             }
         }
+        member.id
+    }
+
+    fn note_change(&mut self, member: &MemberRecord, gone: Option<Gone>) {
+        let (view, after, member) = (self.view, self.broadcasts, member.changed());
+        self.changes.add(Change { view, after, gone, member });
+    }
+
+    /// Ends what members that have gone held up: the round, or the group.
+    fn end_if_left(&mut self) {
         self.end_round();
         if self.members.is_empty() {
             self.died = None; // no member is left to be told
@@ -417,7 +406,6 @@ impl State {
                 self.held.clear();
             }
         }
-        Outcome::Removed(member.id, how)
     }
 
     fn come(&mut self, seat: Seat) -> Outcome {
@@ -470,19 +458,18 @@ impl State {
         }
     }
 
-    fn hold(&mut self, slot: u32, incarnation: u32, at: u64) -> Outcome {
+    fn hold(&mut self, process: Party, ticket: u64) -> Outcome {
         if self.phase != Phase::Open {
             return Outcome::Closed;
         }
         if self.held.len() >= HELD_MAX {
             return Outcome::Full;
         }
-        let ticket = EntryWord::low_bits(at);
-        self.held.push(WaitingSender { ticket, slot, incarnation });
+        self.held.push(WaitingSender { ticket, process });
         Outcome::Held(ticket)
     }
 
-    fn release(&mut self, ticket: u32) -> Outcome {
+    fn release(&mut self, ticket: u64) -> Outcome {
         let Some(place) = self.held.iter().position(|held| held.ticket == ticket) else {
             return Outcome::Nothing;
         };
@@ -501,6 +488,9 @@ impl State {
     }
 
     fn end(&mut self) -> Outcome {
+        if self.phase != Phase::Destroying {
+            return Outcome::Nothing;
+        }
         self.held.clear();
         self.phase = Phase::Ended;
         Outcome::Destroying
@@ -512,16 +502,15 @@ impl State {
         }
     }
 
-    fn make_cut(&mut self, number: u32) -> Outcome {
+    fn make_cut(&mut self, number: u64) -> Outcome {
         let next = self.cuts_made + 1;
-        if EntryWord::low_bits(next) != number || self.phase != Phase::Open || !self.has_started {
+        if next != number || self.phase != Phase::Open || !self.has_started {
             return Outcome::Nothing;
         }
         self.cuts_made = next;
         let record = |member: &MemberRecord| {
-            let [id, slot, incarnation] =
-                [member.id, member.slot, member.incarnation].map(u64::from);
-            [id, slot, incarnation, member.joined_at]
+            let MemberRecord { id, process, joined_at, .. } = *member;
+            CutMember { id, process, joined_at }
         };
         if self.cuts[1].number == 0 || self.cuts[1].view != self.view {
             let members = self.members.iter().map(record).collect();
@@ -542,14 +531,14 @@ impl State {
         Outcome::Seated(self.epochs)
     }
 
-    /// Whether the server whose entries have this mark holds the seat.
-    fn is_served(&self, mark: u32) -> bool {
-        self.server.is_some_and(|server| EntryWord::mark_of(server.epoch) == mark)
+    /// Whether the server of this epoch holds the seat.
+    fn is_served(&self, epoch: u64) -> bool {
+        self.server.is_some_and(|server| server.epoch == epoch)
     }
 
-    fn vacate(&mut self, epoch: u32) -> Outcome {
+    fn vacate(&mut self, epoch: u64) -> Outcome {
         match self.server {
-            Some(server) if EntryWord::low_bits(server.epoch) == epoch => {
+            Some(server) if server.epoch == epoch => {
                 self.server = None;
                 self.unserved = self.broadcasts;
                 Outcome::Vacated
@@ -571,11 +560,15 @@ mod tests {
     use super::*;
 
     fn group(minimum: u32) -> State {
-        State::new(Rules { minimum, is_persistent: false })
+        State::new(Rules { minimum, is_persistent: false }, SegmentId(9))
+    }
+
+    const fn process(slot: u32) -> Party {
+        Party { host: 0, slot: slot as u16, incarnation: 1 }
     }
 
     fn joining(slot: u32) -> GroupEntry {
-        GroupEntry::Join(Joining { slot, incarnation: 1, context: slot + 100, place: 64 })
+        GroupEntry::Join(Joining { process: process(slot), context: slot + 100, place: 64 })
     }
 
     fn seat(state: &State, id: u32) -> Seat {
@@ -590,32 +583,50 @@ mod tests {
         state
     }
 
-    fn plain(state: &mut State, word: EntryWord) -> Outcome {
-        state.apply(GroupEntry::Plain(word))
-    }
-
     fn sync(state: &mut State, id: u32) -> Outcome {
-        let word = EntryWord::Sync(seat(state, id));
-        plain(state, word)
+        let entry = GroupEntry::Sync(seat(state, id));
+        state.apply(entry)
     }
 
     const MESSAGE: GroupEntry = message(false);
-    const HOLD: GroupEntry = GroupEntry::Plain(EntryWord::Hold { slot: 5, incarnation: 1 });
+    const HOLD: GroupEntry = GroupEntry::Hold(process(5));
 
     const fn message(was_held: bool) -> GroupEntry {
-        GroupEntry::Plain(EntryWord::Broadcast { cell: 0, was_held, by: 0 })
+        GroupEntry::Broadcast { was_held, by: None }
     }
 
     #[test]
     fn a_member_has_the_smallest_free_number_and_keeps_it() {
         let mut state = with(0, 4);
         let left = seat(&state, 1);
-        assert_eq!(plain(&mut state, EntryWord::Leave(left)), Outcome::Removed(1, Gone::Left));
+        assert_eq!(state.apply(GroupEntry::Leave(left)), Outcome::Removed(1, Gone::Left));
         assert_eq!(state.members().iter().map(|it| it.id).collect::<Vec<_>>(), [0, 2, 3]);
         assert_eq!(state.apply(joining(9)), Outcome::Joined(1));
         assert_eq!(state.apply(joining(10)), Outcome::Joined(4));
-        assert_eq!(plain(&mut state, EntryWord::Leave(left)), Outcome::Nothing, "another has it");
+        assert_eq!(state.apply(GroupEntry::Leave(left)), Outcome::Nothing, "another has it");
         assert_eq!(state.view(), 7);
+    }
+
+    #[test]
+    fn a_host_has_one_number() {
+        let mut state = group(0);
+        assert_eq!(state.apply(GroupEntry::Host(SegmentId(9))), Outcome::HostNumbered(0));
+        for _ in 0..2 {
+            assert_eq!(state.apply(GroupEntry::Host(SegmentId(5))), Outcome::HostNumbered(1));
+        }
+        assert_eq!(state.hosts(), [SegmentId(9), SegmentId(5)]);
+        assert_eq!(
+            (state.host_number(SegmentId(5)), state.host_number(SegmentId(6))),
+            (Some(1), None)
+        );
+        for host in 100..100 + HOSTS_MAX as u64 - 2 {
+            assert!(matches!(
+                state.apply(GroupEntry::Host(SegmentId(host))),
+                Outcome::HostNumbered(_)
+            ));
+        }
+        assert_eq!(state.apply(GroupEntry::Host(SegmentId(1))), Outcome::Full);
+        assert_eq!(state.apply(GroupEntry::Host(SegmentId(100))), Outcome::HostNumbered(2));
     }
 
     #[test]
@@ -631,11 +642,11 @@ mod tests {
         assert!(!state.has_started());
         assert_eq!(state.apply(MESSAGE), Outcome::Closed);
         assert_eq!(sync(&mut state, 0), Outcome::Closed);
-        assert_eq!(plain(&mut state, EntryWord::Cut { number: 1 }), Outcome::Nothing);
+        assert_eq!(state.apply(GroupEntry::Cut { number: 1 }), Outcome::Nothing);
         state.apply(joining(1));
         assert!(state.has_started());
         let left = seat(&state, 0);
-        plain(&mut state, EntryWord::Leave(left));
+        state.apply(GroupEntry::Leave(left));
         assert!(state.has_started(), "later falls change nothing");
         assert_eq!(state.apply(MESSAGE), Outcome::Broadcast(0));
     }
@@ -661,9 +672,9 @@ mod tests {
         let mut state = with(0, 4);
         sync(&mut state, 0);
         let [left, died] = [1, 2].map(|id| seat(&state, id));
-        plain(&mut state, EntryWord::Leave(left));
-        plain(&mut state, EntryWord::Died(died));
-        assert_eq!(plain(&mut state, EntryWord::Died(died)), Outcome::Nothing);
+        state.apply(GroupEntry::Leave(left));
+        state.apply(GroupEntry::Died(died));
+        assert_eq!(state.apply(GroupEntry::Died(died)), Outcome::Nothing);
         assert_eq!(state.ended(0), None, "one is to come yet");
         sync(&mut state, 3);
         assert_eq!(state.ended(0), Some(Some(2)));
@@ -674,12 +685,12 @@ mod tests {
 
     #[test]
     fn a_round_ends_with_the_last_who_comes_leaves_or_dies() {
-        for goes in [EntryWord::Leave, EntryWord::Evict, EntryWord::Died] {
+        for goes in [GroupEntry::Leave, GroupEntry::Evict, GroupEntry::Died] {
             let mut state = with(0, 2);
             sync(&mut state, 0);
             let last = goes(seat(&state, 1));
-            let died = matches!(last, EntryWord::Died(_)).then_some(1);
-            plain(&mut state, last);
+            let died = matches!(last, GroupEntry::Died(_)).then_some(1);
+            state.apply(last);
             assert_eq!(state.ended(0), Some(died), "nobody is waited for any more");
             assert_eq!(sync(&mut state, 0), Outcome::Come(1), "and alone it has come to the next");
             assert_eq!(state.ended(1), Some(None));
@@ -693,7 +704,7 @@ mod tests {
         state.apply(joining(3));
         for dies in [3, 2, 1] {
             let died = seat(&state, dies);
-            plain(&mut state, EntryWord::Died(died));
+            state.apply(GroupEntry::Died(died));
         }
         assert_eq!(state.ended(0), Some(Some(3)));
         sync(&mut state, 0);
@@ -708,7 +719,7 @@ mod tests {
         }
         assert_eq!(state.ended(0), Some(None));
         let died = seat(&state, 1);
-        plain(&mut state, EntryWord::Died(died));
+        state.apply(GroupEntry::Died(died));
         assert!(state.has_untold_death() && !state.is_syncing());
         assert_eq!(state.ended(0), Some(None), "the last one is over");
         sync(&mut state, 0);
@@ -719,10 +730,10 @@ mod tests {
 
     #[test]
     fn a_death_that_no_member_outlived_is_not_told() {
-        let mut state = State::new(Rules { minimum: 1, is_persistent: true });
+        let mut state = State::new(Rules { minimum: 1, is_persistent: true }, SegmentId(9));
         state.apply(joining(0));
         let died = seat(&state, 0);
-        plain(&mut state, EntryWord::Died(died));
+        state.apply(GroupEntry::Died(died));
         state.apply(joining(1));
         sync(&mut state, 0);
         assert_eq!(state.ended(0), Some(None));
@@ -733,7 +744,7 @@ mod tests {
         let mut state = with(0, 2);
         sync(&mut state, 0);
         let died = seat(&state, 0);
-        plain(&mut state, EntryWord::Died(died));
+        state.apply(GroupEntry::Died(died));
         sync(&mut state, 1);
         assert_eq!(state.ended(0), Some(Some(0)));
     }
@@ -741,11 +752,11 @@ mod tests {
     #[test]
     fn the_last_leave_ends_a_group_unless_it_is_persistent() {
         for is_persistent in [false, true] {
-            let mut state = State::new(Rules { minimum: 1, is_persistent });
+            let mut state = State::new(Rules { minimum: 1, is_persistent }, SegmentId(9));
             assert_eq!(state.phase(), Phase::Open, "nobody has to be a member at first");
             state.apply(joining(0));
             let last = seat(&state, 0);
-            plain(&mut state, EntryWord::Died(last));
+            state.apply(GroupEntry::Died(last));
             let phase = if is_persistent { Phase::Open } else { Phase::Ended };
             assert_eq!(state.phase(), phase);
             let again = state.apply(joining(1));
@@ -760,17 +771,17 @@ mod tests {
         else {
             panic!("both are held");
         };
-        assert_eq!(plain(&mut state, EntryWord::Destroy), Outcome::Destroying);
+        assert_eq!(state.apply(GroupEntry::Destroy), Outcome::Destroying);
         assert_eq!(state.phase(), Phase::Destroying);
-        assert_eq!(plain(&mut state, EntryWord::Destroy), Outcome::Closed);
+        assert_eq!(state.apply(GroupEntry::Destroy), Outcome::Closed);
         for refused in [MESSAGE, joining(7), HOLD] {
             assert_eq!(state.apply(refused), Outcome::Closed);
         }
         assert_eq!(sync(&mut state, 0), Outcome::Closed);
         assert_eq!(state.apply(message(true)), Outcome::Broadcast(0));
-        plain(&mut state, EntryWord::Release { ticket: one });
+        state.apply(GroupEntry::Release { ticket: one });
         assert_eq!(state.phase(), Phase::Destroying, "the other one is held");
-        plain(&mut state, EntryWord::Release { ticket: other });
+        state.apply(GroupEntry::Release { ticket: other });
         assert_eq!(state.phase(), Phase::Ended);
         assert_eq!(state.apply(message(true)), Outcome::Closed);
     }
@@ -779,13 +790,9 @@ mod tests {
     fn destruction_ends_whoever_is_held_when_that_is_said() {
         let mut state = with(0, 1);
         state.apply(HOLD);
-        assert_eq!(
-            plain(&mut state, EntryWord::End),
-            Outcome::Nothing,
-            "it is not being destroyed"
-        );
-        plain(&mut state, EntryWord::Destroy);
-        assert_eq!(plain(&mut state, EntryWord::End), Outcome::Destroying);
+        assert_eq!(state.apply(GroupEntry::End), Outcome::Nothing, "it is not being destroyed");
+        state.apply(GroupEntry::Destroy);
+        assert_eq!(state.apply(GroupEntry::End), Outcome::Destroying);
         assert_eq!((state.phase(), state.held().len()), (Phase::Ended, 0));
     }
 
@@ -793,13 +800,13 @@ mod tests {
     fn operations_go_by_the_cut_of_their_number() {
         let mut state = with(0, 2);
         assert!(state.cut(1).is_none());
-        assert_eq!(plain(&mut state, EntryWord::Cut { number: 1 }), Outcome::Cut);
+        assert_eq!(state.apply(GroupEntry::Cut { number: 1 }), Outcome::Cut);
         state.apply(joining(2));
-        assert_eq!(plain(&mut state, EntryWord::Cut { number: 1 }), Outcome::Nothing, "too late");
+        assert_eq!(state.apply(GroupEntry::Cut { number: 1 }), Outcome::Nothing, "too late");
         assert_eq!(state.cut(1).unwrap().members.len(), 2);
         assert!(state.cut(2).is_none());
-        plain(&mut state, EntryWord::Cut { number: 2 });
-        plain(&mut state, EntryWord::Cut { number: 3 });
+        state.apply(GroupEntry::Cut { number: 2 });
+        state.apply(GroupEntry::Cut { number: 3 });
         let sizes = [1, 2, 3].map(|number| state.cut(number).unwrap().members.len());
         assert_eq!(sizes, [2, 3, 3]);
         assert_eq!(state.cut(3).unwrap().number, 2, "the third changed nothing");
@@ -808,18 +815,18 @@ mod tests {
     #[test]
     fn a_cut_tells_of_the_first_death_among_the_members_of_the_one_before() {
         let mut state = with(0, 4);
-        plain(&mut state, EntryWord::Cut { number: 1 });
+        state.apply(GroupEntry::Cut { number: 1 });
         state.apply(joining(4));
         let [left, newcomer, first, second] = [0, 4, 2, 1].map(|id| seat(&state, id));
-        plain(&mut state, EntryWord::Leave(left));
-        plain(&mut state, EntryWord::Died(newcomer));
-        plain(&mut state, EntryWord::Cut { number: 2 });
+        state.apply(GroupEntry::Leave(left));
+        state.apply(GroupEntry::Died(newcomer));
+        state.apply(GroupEntry::Cut { number: 2 });
         assert_eq!(state.cut(2).unwrap().died, None, "who died was no member of the first cut");
-        plain(&mut state, EntryWord::Died(first));
-        plain(&mut state, EntryWord::Died(second));
-        plain(&mut state, EntryWord::Cut { number: 3 });
+        state.apply(GroupEntry::Died(first));
+        state.apply(GroupEntry::Died(second));
+        state.apply(GroupEntry::Cut { number: 3 });
         state.apply(joining(5));
-        plain(&mut state, EntryWord::Cut { number: 4 });
+        state.apply(GroupEntry::Cut { number: 4 });
         let died = [1, 2, 3, 4].map(|number| state.cut(number).map(|cut| cut.died));
         assert_eq!(died, [None, None, Some(Some(2)), Some(None)]);
     }
@@ -827,48 +834,47 @@ mod tests {
     #[test]
     fn the_seat_has_one_server_and_each_has_another_epoch() {
         let mut state = with(0, 1);
-        let serving = |slot| GroupEntry::Serve(Serving { slot, incarnation: 1, context: 3 });
+        let serving = |slot| GroupEntry::Serve(Serving { process: process(slot), context: 3 });
         assert_eq!(state.apply(serving(4)), Outcome::Seated(1));
         assert_eq!(state.apply(serving(5)), Outcome::Nothing, "it is taken");
         state.apply(MESSAGE);
-        assert_eq!(plain(&mut state, EntryWord::Vacate { epoch: 2 }), Outcome::Nothing);
-        assert_eq!(plain(&mut state, EntryWord::Vacate { epoch: 1 }), Outcome::Vacated);
+        assert_eq!(state.apply(GroupEntry::Vacate { epoch: 2 }), Outcome::Nothing);
+        assert_eq!(state.apply(GroupEntry::Vacate { epoch: 1 }), Outcome::Vacated);
         assert_eq!((state.server(), state.epochs(), state.unserved()), (None, 1, 1));
-        assert_eq!(plain(&mut state, EntryWord::Vacate { epoch: 1 }), Outcome::Nothing);
+        assert_eq!(state.apply(GroupEntry::Vacate { epoch: 1 }), Outcome::Nothing);
         assert_eq!(state.apply(serving(5)), Outcome::Seated(2));
         let server = state.server().unwrap();
-        assert_eq!((server.who.slot, server.epoch, server.first), (5, 2, 1));
+        assert_eq!((server.who.process.slot, server.epoch, server.first), (5, 2, 1));
     }
 
     #[test]
     fn entries_of_a_server_after_its_seat_was_taken_change_nothing() {
         let mut state = with(1, 2);
-        let serving = |slot| GroupEntry::Serve(Serving { slot, incarnation: 1, context: 3 });
+        let serving = |slot| GroupEntry::Serve(Serving { process: process(slot), context: 3 });
         let sync = Ask::Sync(seat(&state, 0));
-        let asked = Asking { slot: 0, incarnation: 1, number: 1, what: sync };
-        let message = |by| EntryWord::Broadcast { cell: 0, was_held: false, by };
-        let marks = [1, 2].map(EntryWord::mark_of);
-        assert_eq!(plain(&mut state, message(marks[0])), Outcome::Stale, "nobody has the seat");
+        let asked = Asking { process: process(0), number: 1, what: sync };
+        let message = |by| GroupEntry::Broadcast { was_held: false, by };
+        assert_eq!(state.apply(message(Some(1))), Outcome::Stale, "nobody has the seat");
         state.apply(serving(4));
-        assert_eq!(plain(&mut state, message(marks[0])), Outcome::Broadcast(0));
-        plain(&mut state, EntryWord::Vacate { epoch: 1 });
-        assert_eq!(state.apply(GroupEntry::Asked(asked, marks[0])), Outcome::Stale);
+        assert_eq!(state.apply(message(Some(1))), Outcome::Broadcast(0));
+        state.apply(GroupEntry::Vacate { epoch: 1 });
+        assert_eq!(state.apply(GroupEntry::Asked(asked, 1)), Outcome::Stale);
         state.apply(serving(5));
-        assert_eq!(state.apply(GroupEntry::Asked(asked, marks[0])), Outcome::Stale);
-        assert_eq!(plain(&mut state, message(marks[0])), Outcome::Stale);
+        assert_eq!(state.apply(GroupEntry::Asked(asked, 1)), Outcome::Stale);
+        assert_eq!(state.apply(message(Some(1))), Outcome::Stale);
         assert_eq!((state.broadcasts(), state.is_syncing()), (1, false));
-        assert_eq!(state.apply(GroupEntry::Asked(asked, marks[1])), Outcome::Come(0));
-        assert_eq!(plain(&mut state, message(marks[1])), Outcome::Broadcast(1));
-        assert_eq!(plain(&mut state, message(0)), Outcome::Broadcast(2), "by nobody's server");
+        assert_eq!(state.apply(GroupEntry::Asked(asked, 2)), Outcome::Come(0));
+        assert_eq!(state.apply(message(Some(2))), Outcome::Broadcast(1));
+        assert_eq!(state.apply(message(None)), Outcome::Broadcast(2), "by nobody's server");
     }
 
     #[test]
     fn a_request_to_the_server_has_the_effect_of_the_clients_own_call() {
         let mut state = with(1, 2);
-        state.apply(GroupEntry::Serve(Serving { slot: 4, incarnation: 1, context: 3 }));
+        state.apply(GroupEntry::Serve(Serving { process: process(4), context: 3 }));
         let seats = [0, 1].map(|id| seat(&state, id));
-        let asking = |what| Asking { slot: 9, incarnation: 1, number: 1, what };
-        let mut ask = |what| state.apply(GroupEntry::Asked(asking(what), EntryWord::mark_of(1)));
+        let asking = |what| Asking { process: process(9), number: 1, what };
+        let mut ask = |what| state.apply(GroupEntry::Asked(asking(what), 1));
         assert_eq!(ask(Ask::Join { context: 1, place: 8 }), Outcome::Joined(2));
         assert_eq!(ask(Ask::Sync(seats[0])), Outcome::Come(0));
         let leave = Ask::Leave { seat: seats[1], kept: 0 };

@@ -74,7 +74,7 @@ pub(super) enum Break {
     Silent(LaneSilence),
 }
 
-/// What still comes from a process that is gone: the frames received so far, and since when there were no more.
+/// The frames that a process that is gone has still sent: their number so far, and since when there were no more.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rest {
     received: u64,

@@ -1,7 +1,9 @@
 //! Processes that wait for one that is lost with its host, or dies, while nothing closes their connections to it: a cable
-//! is pulled, or packets are swallowed. Their calls fail, and they go on without it.
+//! is pulled, or packets are swallowed. Their calls fail, or tell it as a view, and they go on without it.
 
-use landeck::{ErrorKind, Job, Sum, Tag};
+use std::time::Duration;
+
+use landeck::{ErrorKind, Event, Gone, GroupOptions, Job, Message, Sum, Tag};
 
 use super::members::is_member;
 use super::*;
@@ -80,5 +82,59 @@ fn calls_that_wait_for_one_that_dies_behind_a_silent_connection_fail() {
         running.end().assert(137, &[]);
         cluster.swallow(&[]);
     }
+    cluster.assert_nothing_left();
+}
+
+/// Three processes of a group whose log lies on the first host. Both of the second host are lost.
+fn be_told() {
+    const LONG: Duration = Duration::from_secs(100);
+    let job = Job::join().unwrap();
+    let (world, mut inbox) = (job.world(), job.create_mailbox().unwrap());
+    let made = (world.rank() == 0).then(|| job.create_group("told", GroupOptions::default()));
+    world.barrier().unwrap();
+    let group = made.map_or_else(|| job.open_group("told"), |made| made).unwrap();
+    world.barrier().unwrap();
+    let member = group.join(&mut inbox).unwrap();
+    world.barrier().unwrap();
+    println!("ready");
+    if world.rank() >= 2 {
+        loop {
+            std::thread::park();
+        }
+    }
+    let view = loop {
+        match inbox.next_event_within(LONG).unwrap() {
+            Event::View(view) if !view.departed().is_empty() => break view,
+            Event::View(_) => {}
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!(view.departed().iter().all(|(_, how)| *how == Gone::HostLost), "{view:?}");
+    assert_eq!((view.departed().len(), view.members().len()), (2, 2), "one view: {view:?}");
+    member.broadcast(Message::new().pack(&[member.id()])).unwrap();
+    for _ in 0..2 {
+        let event = inbox.next_event_within(LONG).unwrap();
+        assert!(matches!(event, Event::Message(_)), "{event:?}");
+    }
+    println!("went on");
+    job.leave().unwrap();
+}
+
+#[test]
+fn a_lost_host_is_one_view_for_the_members_of_all_others() {
+    let test = "survivors::a_lost_host_is_one_view_for_the_members_of_all_others";
+    if is_member() {
+        return be_told();
+    }
+    let name = test.split_once("::").unwrap().1;
+    let Some(cluster) = Cluster::wished(name, &Wish::hosts(3)) else { return };
+    let options = ["--host-timeout", "0.5", "--on-failure", "notify", "--name", "j"];
+    let running = start(&mut cluster.members(test, "n1:1,n3:1,n2:2", &options));
+    running.out.wait_for("all", |text| text.matches("ready\n").count() == 4);
+    cluster.hosts.cut(1).unwrap();
+    running.out.wait_for("the others", |text| text.matches("went on\n").count() == 2);
+    running.end().assert(137, &["Host n2 is lost: ", "2 processes go on."]);
+    cluster.hosts.join(1).unwrap();
+    wait_until("the lost host has nothing left", || cluster.named(1, "landeckd").is_empty());
     cluster.assert_nothing_left();
 }
