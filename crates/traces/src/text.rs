@@ -114,16 +114,26 @@ pub(crate) fn put_title(text: &mut String, chain: &mut Chain) {
     end_line(text, chain, from);
 }
 
-/// Adds the second line. Characters that would end it, in names, become `?`.
+/// Adds the second line. Characters that names cannot have become `?`.
 pub(crate) fn put_head(text: &mut String, chain: &mut Chain, head: &TraceHead) {
     let from = text.len();
-    let plain = |name: &str, is_word: bool| -> String {
-        let bad = |it: char| it.is_control() || is_word && it.is_whitespace();
-        name.chars().map(|it| if bad(it) { '?' } else { it }).collect()
+    let plain = |name: &str, can_have: fn(char) -> bool| -> String {
+        name.chars().map(|it| if can_have(it) { it } else { '?' }).collect()
     };
-    let (host, group) = (plain(&head.host, true), plain(&head.group, false));
+    let host = if head.host.is_empty() { "?".into() } else { plain(&head.host, host_can_have) };
+    let group = plain(&head.group, group_can_have);
     put(text, format_args!("join {} rank {} host {host} group {group}", head.member, head.rank));
     end_line(text, chain, from);
+}
+
+/// Whether the name of a host can have this character: the name is a word.
+fn host_can_have(character: char) -> bool {
+    !character.is_control() && !character.is_whitespace()
+}
+
+/// Whether the name of a group can have this character: the name does not end its line.
+fn group_can_have(character: char) -> bool {
+    !character.is_control()
 }
 
 pub(crate) fn put_event(text: &mut String, chain: &mut Chain, event: &TraceEvent) {
@@ -257,7 +267,9 @@ fn read_head(text: &str) -> Option<TraceHead> {
     let rank = number(words.next()?)?;
     expect(&mut words, "host")?;
     let host = words.next()?.to_owned();
-    words.next().is_none().then(|| TraceHead { group: group.into(), member, rank, host })
+    let are_names = host.chars().all(host_can_have) && group.chars().all(group_can_have);
+    let is_whole = words.next().is_none() && are_names;
+    is_whole.then(|| TraceHead { group: group.into(), member, rank, host })
 }
 
 fn read_event(text: &str) -> Option<TraceEvent> {

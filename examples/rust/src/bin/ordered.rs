@@ -25,8 +25,8 @@ use landeck::traces::{
     TraceWriter, TracedView, sum_of,
 };
 use landeck::{
-    Error, ErrorKind, Group, GroupError, GroupOptions, GroupView, HostOfJob, Job, Mailbox, Member,
-    Message,
+    Error, ErrorKind, Event, Gone, Group, GroupError, GroupOptions, HostOfJob, Job, Mailbox,
+    Member, Message, ToldMessage, ToldView,
 };
 use landeck_examples::program::{self, Problem};
 
@@ -61,13 +61,12 @@ fn ordered(job: &Job, options: &Options) -> Result<(), Problem> {
     let group = group(job)?;
     let mut inbox = job.create_mailbox()?;
     let member = group.join(&mut inbox)?;
-    group.wait_started()?;
     let mut sender = Sender::begin(job, options, (member, inbox))?;
+    group.wait_started()?;
     let end = Instant::now() + seconds;
     while Instant::now() < end {
         sender.send()?;
-        sender.deliver_for(every)?;
-        sender.look()?;
+        sender.take_for(every)?;
     }
     sender.end(every)
 }
@@ -87,24 +86,24 @@ struct Sender {
     inbox: Mailbox,
     name: MemberName,
     trace: TraceWriter<Box<dyn Write>>,
-    /// The view that it saw last.
-    view: GroupView,
     /// The number of its messages.
     sent: u64,
 }
 
 impl Sender {
+    /// Begins the trace with the first view, which tells when the member came.
     fn begin(
         job: &Job,
         options: &Options,
-        (member, inbox): (Member, Mailbox),
+        (member, mut inbox): (Member, Mailbox),
     ) -> Result<Self, Problem> {
-        let view = member.group().view()?;
-        let name = MemberName { id: member.id(), since: view.number };
-        let rank = job.world().rank() as u32;
+        let Event::View(first) = inbox.next_event()? else {
+            return Err(Problem::Wrong("the first event is no view".into()));
+        };
+        let name = MemberName { id: member.id(), since: first.number() };
         let own = job.hosts().into_iter().find(HostOfJob::is_own);
-        let host = own.map(|host| host.name().to_owned()).filter(|host| !host.is_empty());
-        let host = host.unwrap_or_else(|| "localhost".into());
+        let host = own.map_or_else(String::new, |host| host.name().to_owned());
+        let rank = job.world().rank() as u32;
         let head = TraceHead { group: NAME.into(), member: name, rank, host };
         let to: Box<dyn Write> = match &options.traces {
             Some(directory) => {
@@ -117,11 +116,8 @@ impl Sender {
             None => Box::new(io::stdout()),
         };
         let trace = TraceWriter::begin(to, &head).map_err(unwritten)?;
-        let members = ids(&view);
-        let mut sender = Self { member, inbox, name, trace, view, sent: 0 };
-        let joined = vec![name.id];
-        let first = TracedView { number: name.since, members, joined, ..TracedView::default() };
-        sender.note(&TraceEvent::View(first))?;
+        let mut sender = Self { member, inbox, name, trace, sent: 0 };
+        sender.note(&TraceEvent::View(traced(&first)))?;
         Ok(sender)
     }
 
@@ -142,50 +138,33 @@ impl Sender {
         }
     }
 
-    /// Retrieves messages for so long.
-    fn deliver_for(&mut self, time: Duration) -> Result<(), Problem> {
+    /// Takes messages and views for so long.
+    fn take_for(&mut self, time: Duration) -> Result<(), Problem> {
         let end = Instant::now() + time;
         loop {
-            match self.inbox.retrieve_within(end.saturating_duration_since(Instant::now())) {
-                Ok(message) => self.deliver(message)?,
+            match self.inbox.next_event_within(end.saturating_duration_since(Instant::now())) {
+                Ok(event) => self.take(event)?,
                 Err(Error { kind: ErrorKind::TimedOut(_), .. }) => return Ok(()),
                 Err(error) => return Err(error.into()),
             }
         }
     }
 
-    fn deliver(&mut self, mut message: Message) -> Result<(), Problem> {
-        let mut values = [0; 3];
-        let unpacked = message.unpack::<u64>(&mut values);
-        unpacked.map_err(|error| Problem::Wrong(format!("a message of the group: {error}")))?;
-        let id = self.inbox.last_group().and_then(|(_, member)| member).unwrap_or(u32::MAX);
-        let [since, number, _] = values;
-        let message = MessageName { sender: MemberName { id, since }, number };
-        let (level, sum) = (OrderLevel::Total, sum_of_values(&values));
-        self.note(&TraceEvent::Delivered { message, level, sum, at: None })
+    fn take(&mut self, event: Event) -> Result<(), Problem> {
+        let event = match event {
+            Event::Message(message) => delivered(message)?,
+            Event::View(view) => TraceEvent::View(traced(&view)),
+            _ => return Ok(()),
+        };
+        self.note(&event)
     }
 
-    /// Looks whether members have come or gone.
-    fn look(&mut self) -> Result<(), Problem> {
-        let now = self.member.group().view()?;
-        if now.number == self.view.number {
-            return Ok(());
-        }
-        let (members, before) = (ids(&now), ids(&self.view));
-        let joined = members.iter().copied().filter(|id| !before.contains(id)).collect();
-        let gone = before.into_iter().filter(|id| !members.contains(id));
-        let departed = gone.map(|id| (id, DepartureCause::Gone)).collect();
-        let view = TracedView { number: now.number, after: None, members, joined, departed };
-        self.view = now;
-        self.note(&TraceEvent::View(view))
-    }
-
-    /// Waits for all members, retrieves all messages, and leaves.
+    /// Waits for all members, takes all messages, and leaves.
     fn end(mut self, every: Duration) -> Result<(), Problem> {
         self.note(&TraceEvent::Syncing(LAST))?;
         loop {
             match self.member.sync_within(every) {
-                Err(Error { kind: ErrorKind::TimedOut(_), .. }) => self.deliver_for(every)?,
+                Err(Error { kind: ErrorKind::TimedOut(_), .. }) => self.take_for(every)?,
                 // All others have come.
                 Ok(())
                 | Err(Error { kind: ErrorKind::Group(GroupError::MemberDied { .. }), .. }) => {
@@ -195,11 +174,10 @@ impl Sender {
             }
         }
         self.note(&TraceEvent::Synced(LAST))?;
-        while let Some(message) = self.inbox.try_retrieve()? {
-            self.deliver(message)?;
+        while let Some(event) = self.inbox.try_next_event()? {
+            self.take(event)?;
         }
         self.note(&TraceEvent::Empty)?;
-        self.look()?;
         self.member.leave()?;
         self.trace.note(&TraceEvent::Ended(TraceEnd::Left)).map_err(unwritten)
     }
@@ -209,9 +187,34 @@ impl Sender {
     }
 }
 
-/// The members of a view, in the order of their numbers.
-fn ids(view: &GroupView) -> Vec<u32> {
-    view.members.iter().map(|member| member.id).collect()
+/// The event of the trace for a message. It says by itself when its sender came, and its number there.
+fn delivered(mut told: ToldMessage) -> Result<TraceEvent, Problem> {
+    let mut values = [0; 3];
+    let unpacked = told.message().unpack::<u64>(&mut values);
+    unpacked.map_err(|error| Problem::Wrong(format!("a message of the group: {error}")))?;
+    let [since, number, _] = values;
+    let id = told.member().unwrap_or(u32::MAX);
+    let message = MessageName { sender: MemberName { id, since }, number };
+    let (level, sum) = (OrderLevel::Total, sum_of_values(&values));
+    let at = told.number().map(|before| before + 1);
+    Ok(TraceEvent::Delivered { message, level, sum, at })
+}
+
+/// A view for the trace.
+fn traced(view: &ToldView) -> TracedView {
+    let cause = |gone: Gone| match gone {
+        Gone::Left => DepartureCause::Left,
+        Gone::Died => DepartureCause::Died,
+        Gone::Evicted => DepartureCause::Evicted,
+        Gone::HostLost => DepartureCause::Lost,
+    };
+    TracedView {
+        number: view.number(),
+        after: Some(view.after()),
+        members: view.members().iter().map(|member| member.id).collect(),
+        joined: view.joined().iter().map(|member| member.id).collect(),
+        departed: view.departed().iter().map(|(member, gone)| (member.id, cause(*gone))).collect(),
+    }
 }
 
 fn sum_of_values(values: &[u64]) -> u32 {
