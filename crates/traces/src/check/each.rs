@@ -124,8 +124,7 @@ fn check_sent(
             "{name} delivered {message} with other bytes or at another level than it was sent with"
         )
     });
-    let has_refusals = sender.sends.values().any(|call| call.outcome == SendOutcome::Refused);
-    if has_refusals {
+    if sender.has_refusals {
         findings.judge(Property::RefusedNowhere, call.outcome != SendOutcome::Refused, || {
             let (name, message) = words();
             format!("{name} delivered {message}, whose sender was told that it was not sent")

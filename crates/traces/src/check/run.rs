@@ -41,6 +41,8 @@ pub(super) struct Participant<'a> {
     /// The place of each of them in `deliveries`.
     pub(super) place: BTreeMap<MessageName, usize>,
     pub(super) sends: BTreeMap<u64, SendCall>,
+    /// Whether some of them were refused.
+    pub(super) has_refusals: bool,
     /// The synchronisations that it came to, with the number of events before.
     syncs: BTreeMap<u64, usize>,
     /// The last synchronisation behind which its mailbox was empty, and the number of events before that.
@@ -175,6 +177,7 @@ impl<'a> Participant<'a> {
             deliveries: Vec::new(),
             place: BTreeMap::new(),
             sends: BTreeMap::new(),
+            has_refusals: false,
             syncs: BTreeMap::new(),
             emptied: None,
         };
@@ -212,6 +215,7 @@ impl<'a> Participant<'a> {
     }
 
     fn set_outcome(&mut self, number: u64, outcome: SendOutcome) {
+        self.has_refusals |= outcome == SendOutcome::Refused;
         if let Some(call) = self.sends.get_mut(&number) {
             call.outcome = outcome;
         }

@@ -179,6 +179,10 @@ fn a_trace_that_was_cut_is_named() {
     let words =
         "out/rank-1.stdout: there is no trace of member 3@5, of which it delivered messages";
     assert_eq!(check(&traces).violations[0].text, words);
+    let mut unheard = self::traces(&[(1, "3.1@6", ""), (2, "3.1@6", "")]);
+    unheard.remove(3);
+    let words = "out/rank-1.stdout: there is no trace of member 3, which its views name";
+    assert_eq!(check(&unheard).violations[0].text, words);
     let mut twice = self::traces(&[]);
     twice.push(twice[1].clone());
     twice[4].source = "out/copy".into();
