@@ -107,7 +107,9 @@ pub use landeck_wire::Tag;
 pub use landeck_wire::way::OneCopy;
 pub use load::{HostLoad, HostPressure, LOAD_GROUP, LoadReport, LoadReportError};
 pub use loan::{Loan, Loaned};
-pub use mailbox::{Event, Events, Gone, Mailbox, ToldMessage, ToldView, ViewMember, outbox};
+pub use mailbox::{
+    Gone, Mailbox, MailboxEvent, MailboxEvents, ToldMessage, ToldView, ViewMember, outbox,
+};
 pub use message::mailbox_address::MailboxAddress;
 pub use message::{Message, MessageError, Upcoming, typed};
 pub use message_world::MessageWorld;

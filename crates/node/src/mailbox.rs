@@ -59,7 +59,7 @@ use crate::message::{Message, Spare, tag_of_values};
 use crate::peers::process_of;
 use crate::store::{self, Store};
 use availability::Availability;
-pub use events::{Event, Events, Gone, ToldMessage, ToldView, ViewMember};
+pub use events::{Gone, MailboxEvent, MailboxEvents, ToldMessage, ToldView, ViewMember};
 use from_groups::FromGroups;
 use landeck_engine::{Shared, WaitError};
 use landeck_named_groups::{Forwarded, TimeLimit};

@@ -5,10 +5,14 @@
 //! on one exact version.
 
 use landeck_channel::{Channel, Peer, Traffic};
+use landeck_joining::job_names;
 use landeck_memory::Segment;
+use landeck_memory::process_names::name_in_words;
+use landeck_wire::ProcessId;
 
 use crate::error::Result;
 use crate::job::Job;
+use crate::peers::peer_of;
 use crate::world::World;
 
 pub use crate::helper::Helper;
@@ -57,6 +61,10 @@ pub trait JobInternals: sealed::Sealed {
     /// [`crate::ErrorKind::Thread`].
     fn traffic(&self) -> Result<Traffic>;
 
+    /// Returns the name of a process for people: `rank 3`, or `process 5` if it has no rank or is gone, and in a job on
+    /// several hosts its host.
+    fn process_in_words(&self, process: ProcessId) -> String;
+
     /// Returns the ways that collective operations take in a world, by size, for people.
     ///
     /// # Errors
@@ -94,6 +102,16 @@ impl JobInternals for Job {
     fn traffic(&self) -> Result<Traffic> {
         let engine = self.shared.engine.enter()?;
         Ok(engine.endpoint.network().map_or_else(Traffic::default, Channel::traffic))
+    }
+
+    fn process_in_words(&self, process: ProcessId) -> String {
+        let segment = &self.shared.segment;
+        let (peer, slot) = (peer_of(segment, process), process.slot.0);
+        let rank = peer.and_then(|peer| segment.rank_of(peer.0)).map(|rank| rank as usize);
+        let near = (process.segment.0 == segment.plan().host).then_some(Peer(slot));
+        let on_host = peer.or(near).map(|peer| segment.on_host(peer.0));
+        let known = || job_names::host_name(segment, process).map(|host| format!(" on {host}"));
+        name_in_words(rank, slot, &on_host.or_else(known).unwrap_or_default())
     }
 
     fn ways(&self, world: &World) -> Result<String> {

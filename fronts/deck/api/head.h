@@ -30,6 +30,7 @@ typedef struct deck_msg { uint64_t id; } deck_msg_t;
 typedef struct deck_mbox { uint64_t id; } deck_mbox_t;
 typedef struct deck_segment { uint64_t id; } deck_segment_t;
 typedef struct deck_group { uint64_t id; } deck_group_t;
+typedef struct deck_view { uint64_t id; } deck_view_t;
 
 /* The function that a thread runs. */
 typedef void *(*deck_thread_body_t)(void *argument);
@@ -104,4 +105,30 @@ enum deck_served_by {
     DECK_CREATOR = 1,
     DECK_NODE = 2,
     DECK_LAUNCHER = 3
+};
+
+/* An event of a mailbox: a message, or a view of a group that the mailbox is a member of. Begin with DECK_NOTHING, and
+ * give the same event again: its message and its view are objects that the next event of that kind replaces. */
+typedef struct deck_event {
+    int kind;         /* DECK_MESSAGE, DECK_VIEW */
+    int member;       /* DECK_MESSAGE: the number of the member that has sent it; -1: none has */
+    int missed;       /* DECK_VIEW: not 0: earlier views are missing, since this member was late */
+    uint64_t group;   /* the number of the group (deck_group_number); 0: the message was posted */
+    uint64_t number;  /* the number of the message in its group, or of the view */
+    uint64_t after;   /* DECK_VIEW: how many messages the group had accepted before */
+    deck_msg_t msg;   /* the message */
+    deck_view_t view; /* the view */
+} deck_event_t;
+
+enum deck_event_kind {
+    DECK_MESSAGE = 1,
+    DECK_VIEW = 2
+};
+
+/* How a member has gone: it left, its process died, it was evicted, its host was lost. */
+enum deck_departure {
+    DECK_LEFT = 1,
+    DECK_DIED = 2,
+    DECK_EVICTED = 3,
+    DECK_HOSTLOST = 4
 };

@@ -47,6 +47,7 @@ typedef struct deck_msg { uint64_t id; } deck_msg_t;
 typedef struct deck_mbox { uint64_t id; } deck_mbox_t;
 typedef struct deck_segment { uint64_t id; } deck_segment_t;
 typedef struct deck_group { uint64_t id; } deck_group_t;
+typedef struct deck_view { uint64_t id; } deck_view_t;
 
 /* The function that a thread runs. */
 typedef void *(*deck_thread_body_t)(void *argument);
@@ -121,6 +122,32 @@ enum deck_served_by {
     DECK_CREATOR = 1,
     DECK_NODE = 2,
     DECK_LAUNCHER = 3
+};
+
+/* An event of a mailbox: a message, or a view of a group that the mailbox is a member of. Begin with DECK_NOTHING, and
+ * give the same event again: its message and its view are objects that the next event of that kind replaces. */
+typedef struct deck_event {
+    int kind;         /* DECK_MESSAGE, DECK_VIEW */
+    int member;       /* DECK_MESSAGE: the number of the member that has sent it; -1: none has */
+    int missed;       /* DECK_VIEW: not 0: earlier views are missing, since this member was late */
+    uint64_t group;   /* the number of the group (deck_group_number); 0: the message was posted */
+    uint64_t number;  /* the number of the message in its group, or of the view */
+    uint64_t after;   /* DECK_VIEW: how many messages the group had accepted before */
+    deck_msg_t msg;   /* the message */
+    deck_view_t view; /* the view */
+} deck_event_t;
+
+enum deck_event_kind {
+    DECK_MESSAGE = 1,
+    DECK_VIEW = 2
+};
+
+/* How a member has gone: it left, its process died, it was evicted, its host was lost. */
+enum deck_departure {
+    DECK_LEFT = 1,
+    DECK_DIED = 2,
+    DECK_EVICTED = 3,
+    DECK_HOSTLOST = 4
 };
 
 /* Errors. */
@@ -372,6 +399,16 @@ int deck_mbox_retrv_timed(deck_mbox_t *mb, deck_msg_t *m, int timeout_ms) DECK_N
 /* Retrieves a message if one has arrived completely. */
 int deck_mbox_retrv_try(deck_mbox_t *mb, deck_msg_t *m) DECK_NODISCARD;
 
+/* Waits for the next event: a message, or a view of a group in its place among the messages of that
+ * group. */
+int deck_mbox_event(deck_mbox_t *mb, deck_event_t *e) DECK_NODISCARD;
+
+/* Waits at most so many milliseconds for the next event. */
+int deck_mbox_event_timed(deck_mbox_t *mb, deck_event_t *e, int timeout_ms) DECK_NODISCARD;
+
+/* Gives the next event if there is one. */
+int deck_mbox_event_try(deck_mbox_t *mb, deck_event_t *e) DECK_NODISCARD;
+
 /* A descriptor that is readable while messages wait, for `poll`. */
 int deck_mbox_descriptor(deck_mbox_t *mb, int *descriptor) DECK_NODISCARD;
 
@@ -449,6 +486,9 @@ int deck_group_sync_timed(deck_group_t *g, int timeout_ms) DECK_NODISCARD;
 /* The number of this member. */
 int deck_group_id(const deck_group_t *g, int *id) DECK_NODISCARD;
 
+/* The number of the group, which no other group of the job has. Events tell it. */
+int deck_group_number(const deck_group_t *g, uint64_t *number) DECK_NODISCARD;
+
 /* The numbers of the current members, as far as there is room, and their count. */
 int deck_group_view(const deck_group_t *g, int ids[], int room, int *members) DECK_NODISCARD;
 
@@ -470,6 +510,25 @@ int deck_group_rank(deck_group_t *g, int *rank) DECK_NODISCARD;
 
 /* The number of members in the last collective operation. */
 int deck_group_size(deck_group_t *g, int *members) DECK_NODISCARD;
+
+
+/* Views. A view is the members of a group from one message on. A mailbox that asks for events
+ * (deck_mbox_event) gets the views of its groups in their places among the messages: all members see
+ * the same view after the same message. Its first view is the one that it has made when it joined. A
+ * lost host makes one view, however many members were there. */
+
+/* The numbers of the members of a view, as far as there is room, and their count. */
+int deck_view_members(const deck_view_t *v, int ids[], int room, int *members) DECK_NODISCARD;
+
+/* The numbers of the members that have joined with a view, as far as there is room, and their count. */
+int deck_view_joined(const deck_view_t *v, int ids[], int room, int *joined) DECK_NODISCARD;
+
+/* The numbers of the members that have gone with a view, and how, as far as there is room, and their
+ * count. */
+int deck_view_departed(const deck_view_t *v, int ids[], int causes[], int room, int *departed) DECK_NODISCARD;
+
+/* Destroys a view. */
+int deck_view_destroy(deck_view_t *v) DECK_NODISCARD;
 
 
 /* Collective operations. All members of a group call these operations together, in the same order.

@@ -4,6 +4,7 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use crate::entry::{shell, shell_of_all, value};
 use crate::functions::group::Options;
+use crate::functions::mailbox::Event;
 use crate::functions::*;
 use crate::handle::Handle;
 use crate::objects::thread::Body;
@@ -213,6 +214,18 @@ shell! {
 }
 
 shell! {
+    fn deck_mbox_event(mb: *mut Handle, e: *mut Event) => mailbox::event(mb, e)
+}
+
+shell! {
+    fn deck_mbox_event_timed(mb: *mut Handle, e: *mut Event, timeout_ms: c_int) => mailbox::event_timed(mb, e, timeout_ms)
+}
+
+shell! {
+    fn deck_mbox_event_try(mb: *mut Handle, e: *mut Event) => mailbox::event_try(mb, e)
+}
+
+shell! {
     fn deck_mbox_descriptor(mb: *mut Handle, descriptor: *mut c_int) => mailbox::descriptor(mb, descriptor)
 }
 
@@ -293,6 +306,10 @@ shell! {
 }
 
 shell! {
+    fn deck_group_number(g: *const Handle, number: *mut u64) => group::number(g, number)
+}
+
+shell! {
     fn deck_group_view(g: *const Handle, ids: *mut c_int, room: c_int, members: *mut c_int) => group::view(g, ids, room, members)
 }
 
@@ -318,6 +335,22 @@ shell! {
 
 shell! {
     fn deck_group_size(g: *mut Handle, members: *mut c_int) => group::size(g, members)
+}
+
+shell! {
+    fn deck_view_members(v: *const Handle, ids: *mut c_int, room: c_int, members: *mut c_int) => view::members(v, ids, room, members)
+}
+
+shell! {
+    fn deck_view_joined(v: *const Handle, ids: *mut c_int, room: c_int, joined: *mut c_int) => view::joined(v, ids, room, joined)
+}
+
+shell! {
+    fn deck_view_departed(v: *const Handle, ids: *mut c_int, causes: *mut c_int, room: c_int, departed: *mut c_int) => view::departed(v, ids, causes, room, departed)
+}
+
+shell! {
+    fn deck_view_destroy(v: *mut Handle) => view::destroy(v)
 }
 
 shell! {

@@ -71,6 +71,11 @@ fn groups() {
 }
 
 #[test]
+fn views() {
+    runs("views");
+}
+
+#[test]
 fn members_that_send_and_take_in_turn_never_wait_for_themselves() {
     runs("drains");
 }

@@ -8,8 +8,17 @@ use serde::Deserialize;
 use crate::Problem;
 
 /// The chapters in their order: one file each.
-const CHAPTERS: [&str; 8] =
-    ["environment", "thread", "semaphore", "message", "mailbox", "segment", "group", "collective"];
+const CHAPTERS: [&str; 9] = [
+    "environment",
+    "thread",
+    "semaphore",
+    "message",
+    "mailbox",
+    "segment",
+    "group",
+    "view",
+    "collective",
+];
 
 /// The errors that functions of objects, names and groups share.
 const FAMILIES: [(&str, &[&str]); 3] = [
@@ -139,6 +148,7 @@ impl Function {
             "thread" => "thread_",
             "segment" => "segment_",
             "group" => "group_",
+            "view" => "view_",
             _ => "collective_",
         };
         name.strip_prefix(prefix).unwrap_or(name)

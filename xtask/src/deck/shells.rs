@@ -9,6 +9,7 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use crate::entry::{shell, shell_of_all, value};
 use crate::functions::group::Options;
+use crate::functions::mailbox::Event;
 use crate::functions::*;
 use crate::handle::Handle;
 use crate::objects::thread::Body;
@@ -68,6 +69,7 @@ fn parameter(text: &str) -> (String, String) {
         "uint64_t" => "u64",
         "deck_thread_body_t" => "Body",
         "deck_group_options_t" => "Options",
+        "deck_event_t" => "Event",
         // All objects are numbers that lead to them.
         _ => "Handle",
     };

@@ -8,8 +8,9 @@ use landeck_protocols::service::{ChangedMember, Gone, State, View};
 use landeck_wire::ProcessId;
 
 use crate::error::Result;
-use crate::replica::Replica;
+use crate::replica::{Replica, no_peer};
 use crate::subscription::{ReadPosition, Subscription};
+use crate::time_limit::TimeLimit;
 
 /// A view of a group, as a member is told of it. Messages that the member gets behind it were accepted behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,6 +145,24 @@ impl Drop for ViewsWatch {
         if !fork::is_child() {
             self.0.replica.log.waits(WaitsFor::Others, false);
         }
+    }
+}
+
+impl Replica {
+    /// Waits for the view behind the one with a number.
+    ///
+    /// # Errors
+    /// [`crate::ServiceError::TimedOut`], [`crate::GroupError::GroupDestroyed`], [`crate::GroupError::Broken`],
+    /// [`crate::ServiceError::Ended`], [`crate::ServiceError::Thread`].
+    pub fn next_view(&self, number: u64, limit: TimeLimit) -> Result<NewView> {
+        self.catch_up(limit)?;
+        self.wait(limit, no_peer, |local| {
+            let state = &local.state;
+            if let Some(view) = state.view_after(number) {
+                return Ok(Some(new_view(self, state, view)));
+            }
+            self.check_not_destroyed(state).map(|()| None)
+        })
     }
 }
 

@@ -65,6 +65,7 @@ use landeck_named_groups::{MembersView, Outgoing, Replica, Sender, TimeLimit, Vi
 pub use crate::error::GroupError;
 use crate::error::{self, Result};
 use crate::job::Job;
+use crate::mailbox::ToldView;
 use crate::message::Message;
 use crate::message::mailbox_address::MailboxAddress;
 
@@ -183,6 +184,19 @@ impl Group {
     pub fn view_after_within(&self, number: u64, time: Duration) -> Result<GroupView> {
         self.call("view_after", |replica| {
             Ok(self.view_of(replica.view_after(number, TimeLimit::within(time))?))
+        })
+    }
+
+    /// Waits for the view behind the one with a number, for at most `time`, and returns it with its reasons. The first view
+    /// of a group has number 1. A group remembers its last 256 changes.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::TimedOut`], [`GroupError::GroupDestroyed`], [`GroupError::Broken`],
+    /// [`crate::ErrorKind::Ended`], [`crate::ErrorKind::Thread`].
+    pub fn next_view_within(&self, number: u64, time: Duration) -> Result<ToldView> {
+        self.call("next_view", |replica| {
+            let view = replica.next_view(number, TimeLimit::within(time))?;
+            Ok(ToldView::new(self.number(), view))
         })
     }
 

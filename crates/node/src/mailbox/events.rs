@@ -1,4 +1,4 @@
-//! Events of a mailbox: messages, and views of the groups that it is a member of, in one order.
+//! MailboxEvents of a mailbox: messages, and views of the groups that it is a member of, in one order.
 
 use std::time::Duration;
 
@@ -15,8 +15,7 @@ pub use landeck_named_groups::Gone;
 
 /// The next thing that a mailbox has to tell.
 #[derive(Debug)]
-#[non_exhaustive]
-pub enum Event {
+pub enum MailboxEvent {
     /// A message, of a group or posted.
     Message(ToldMessage),
     /// A view of a group. The messages of the group that come behind it were accepted behind it, for all its members.
@@ -61,7 +60,7 @@ pub struct ViewMember {
 }
 
 /// The events of a mailbox, as an iterator that waits for each of them.
-pub struct Events<'a>(&'a mut Mailbox);
+pub struct MailboxEvents<'a>(&'a mut Mailbox);
 
 impl Mailbox {
     /// Waits for the next event: a message, or a view of a group in its place among the messages of that group.
@@ -76,28 +75,27 @@ impl Mailbox {
     ///
     /// ```no_run
     /// # fn main() -> landeck::Result<()> {
-    /// use landeck::{Event, Job};
+    /// use landeck::{MailboxEvent, Job};
     /// let job = Job::join()?;
     /// let group = job.open_group("weather")?;
     /// let mut inbox = job.create_mailbox()?;
     /// let member = group.join(&mut inbox)?;
     /// for event in inbox.events() {
     ///     match event? {
-    ///         Event::Message(told) => println!("message {:?}", told.number()),
-    ///         Event::View(view) if view.members().len() == 1 => break,
-    ///         Event::View(view) => {
+    ///         MailboxEvent::Message(told) => println!("message {:?}", told.number()),
+    ///         MailboxEvent::View(view) if view.members().len() == 1 => break,
+    ///         MailboxEvent::View(view) => {
     ///             for (member, how) in view.departed() {
     ///                 println!("after {} messages: member {} {how:?}", view.after(), member.id);
     ///             }
     ///         }
-    ///         _ => {}
     ///     }
     /// }
     /// member.leave()?;
     /// # job.leave()
     /// # }
     /// ```
-    pub fn next_event(&mut self) -> Result<Event> {
+    pub fn next_event(&mut self) -> Result<MailboxEvent> {
         self.wait_for_event(TimeLimit::Unlimited)
     }
 
@@ -105,7 +103,7 @@ impl Mailbox {
     ///
     /// # Errors
     /// [`crate::ErrorKind::TimedOut`], and as [`Mailbox::next_event`].
-    pub fn next_event_within(&mut self, time: Duration) -> Result<Event> {
+    pub fn next_event_within(&mut self, time: Duration) -> Result<MailboxEvent> {
         self.wait_for_event(TimeLimit::within(time))
     }
 
@@ -113,7 +111,7 @@ impl Mailbox {
     ///
     /// # Errors
     /// As [`Mailbox::next_event`].
-    pub fn try_next_event(&mut self) -> Result<Option<Event>> {
+    pub fn try_next_event(&mut self) -> Result<Option<MailboxEvent>> {
         self.announce_views()?;
         let mut message = Message::new();
         loop {
@@ -136,11 +134,11 @@ impl Mailbox {
 
     /// The events of this mailbox. The iterator waits for each event as [`Mailbox::next_event`] does, and does not end by
     /// itself.
-    pub fn events(&mut self) -> Events<'_> {
-        Events(self)
+    pub fn events(&mut self) -> MailboxEvents<'_> {
+        MailboxEvents(self)
     }
 
-    fn wait_for_event(&mut self, limit: TimeLimit) -> Result<Event> {
+    fn wait_for_event(&mut self, limit: TimeLimit) -> Result<MailboxEvent> {
         self.announce_views()?;
         let mut message = Message::new();
         let told = self.take_any(&mut message, Asked::Events, limit)?;
@@ -152,19 +150,19 @@ impl Mailbox {
         error::call(shared, "next_event", || groups.announce_views(shared, availability.as_ref()))
     }
 
-    fn event(&self, told: Option<Told<()>>, message: Message) -> Event {
+    fn event(&self, told: Option<Told<()>>, message: Message) -> MailboxEvent {
         if let Some(Told::View(group, view)) = told {
-            return Event::View(told_view(group, view));
+            return MailboxEvent::View(ToldView::new(group, view));
         }
         let from_group = told.and(self.groups.last);
         let number = self.groups.last_number;
         let origin = from_group.map(|(group, member)| GroupOrigin { group, member, number });
-        Event::Message(ToldMessage { message, origin, poster: self.last_poster })
+        MailboxEvent::Message(ToldMessage { message, origin, poster: self.last_poster })
     }
 }
 
-impl Iterator for Events<'_> {
-    type Item = Result<Event>;
+impl Iterator for MailboxEvents<'_> {
+    type Item = Result<MailboxEvent>;
 
     fn next(&mut self) -> Option<Self::Item> {
         Some(self.0.next_event())
@@ -205,6 +203,19 @@ impl ToldMessage {
 }
 
 impl ToldView {
+    pub(crate) fn new(group: u64, view: NewView) -> Self {
+        let NewView { number, after, members, joined, departed, has_missed } = view;
+        Self {
+            group,
+            number,
+            after,
+            members: members.into_iter().map(view_member).collect(),
+            joined: joined.into_iter().map(view_member).collect(),
+            departed: departed.into_iter().map(|(it, gone)| (view_member(it), gone)).collect(),
+            has_missed,
+        }
+    }
+
     /// The number of the group ([`crate::Group::number`]).
     pub fn group(&self) -> u64 {
         self.group
@@ -238,19 +249,6 @@ impl ToldView {
     /// Whether this member was late: the group remembers its last 256 changes, and views before this one are missing.
     pub fn has_missed(&self) -> bool {
         self.has_missed
-    }
-}
-
-fn told_view(group: u64, view: NewView) -> ToldView {
-    let NewView { number, after, members, joined, departed, has_missed } = view;
-    ToldView {
-        group,
-        number,
-        after,
-        members: members.into_iter().map(view_member).collect(),
-        joined: joined.into_iter().map(view_member).collect(),
-        departed: departed.into_iter().map(|(it, gone)| (view_member(it), gone)).collect(),
-        has_missed,
     }
 }
 

@@ -44,7 +44,7 @@ pub(super) enum Asked {
     Events,
 }
 
-/// What a group had to tell.
+/// A thing that a group had to tell.
 pub(super) enum Told<T> {
     /// A message, and its sender.
     Message(T, ProcessId),

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use landeck::{
-    ErrorKind, Event, Gone, GroupError, GroupOptions, Mailbox, Member, Options, Progress, ServedBy,
-    Tag, ThreadMode, WhenFull,
+    ErrorKind, Gone, GroupError, GroupOptions, Mailbox, MailboxEvent, Member, Options, Progress,
+    ServedBy, Tag, ThreadMode, WhenFull,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -21,18 +21,17 @@ fn options() -> GroupOptions {
 }
 
 /// An event in words: a message with its number and value, or a view with its place, its members and those that have gone.
-fn words(event: Event) -> String {
+fn words(event: MailboxEvent) -> String {
     match event {
-        Event::Message(mut told) => {
+        MailboxEvent::Message(mut told) => {
             let value: u64 = told.message().unpack_value().unwrap();
             format!("message {} is {value}", told.number().unwrap())
         }
-        Event::View(view) => {
+        MailboxEvent::View(view) => {
             let ids: Vec<u32> = view.members().iter().map(|member| member.id).collect();
             let gone: Vec<_> = view.departed().iter().map(|(it, how)| (it.id, *how)).collect();
             format!("view {} after {}: {ids:?} {gone:?}", view.number(), view.after())
         }
-        other => panic!("{other:?}"),
     }
 }
 
@@ -175,7 +174,7 @@ fn a_view_tells_how_each_member_has_gone() {
         } else {
             let [slow, dead] = [1, 2].map(|rank| world.receive::<u32>(rank, Tag(1)).unwrap().0);
             let gone = |inbox: &mut Mailbox| loop {
-                if let Event::View(view) = inbox.next_event_within(LONG).unwrap()
+                if let MailboxEvent::View(view) = inbox.next_event_within(LONG).unwrap()
                     && let [(it, how)] = view.departed()
                 {
                     return (it.id, *how);
@@ -204,11 +203,11 @@ fn a_member_that_is_late_is_told_that_views_are_missing() {
         for _ in 0..REMEMBERED {
             group.join(&mut other).unwrap().leave().unwrap();
         }
-        let Event::View(first) = inbox.next_event().unwrap() else { panic!("no view") };
+        let MailboxEvent::View(first) = inbox.next_event().unwrap() else { panic!("no view") };
         assert!(first.has_missed() && first.number() > REMEMBERED, "{first:?}");
         let mut last = first;
         while let Some(event) = inbox.try_next_event().unwrap() {
-            let Event::View(view) = event else { panic!("no view") };
+            let MailboxEvent::View(view) = event else { panic!("no view") };
             assert!(!view.has_missed() && view.number() == last.number() + 1, "{view:?}");
             last = view;
         }

@@ -22,7 +22,7 @@ pub enum Gone {
 
 /// A member that has joined or gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct MemberChange {
     /// The number of the view that it has made. A lost host makes one view, with a change for each of its members.
     pub view: u64,
     /// The number of broadcasts that were accepted before.
@@ -65,7 +65,7 @@ pub struct View {
     /// The members, in the order of their numbers.
     pub members: Vec<ChangedMember>,
     /// The changes that have made it.
-    pub changes: Vec<Change>,
+    pub changes: Vec<MemberChange>,
     /// Changes before it are not remembered.
     pub has_missed: bool,
 }
@@ -73,17 +73,17 @@ pub struct View {
 /// The last changes, in the order of their views.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Changes {
-    kept: VecDeque<Change>,
+    kept: VecDeque<MemberChange>,
     /// The number of the last view of which a change is forgotten; 0 if none is.
     forgotten: u64,
 }
 
 impl Changes {
-    pub(super) const fn new(kept: VecDeque<Change>, forgotten: u64) -> Self {
+    pub(super) const fn new(kept: VecDeque<MemberChange>, forgotten: u64) -> Self {
         Self { kept, forgotten }
     }
 
-    pub(super) fn add(&mut self, change: Change) {
+    pub(super) fn add(&mut self, change: MemberChange) {
         if self.kept.len() == CHANGES_MAX
             && let Some(first) = self.kept.pop_front()
         {
@@ -97,7 +97,7 @@ impl Changes {
         joined.find(|change| change.member.seat() == seat).map(|change| change.view)
     }
 
-    pub(super) const fn kept(&self) -> &VecDeque<Change> {
+    pub(super) const fn kept(&self) -> &VecDeque<MemberChange> {
         &self.kept
     }
 

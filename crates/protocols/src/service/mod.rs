@@ -32,7 +32,7 @@ mod member;
 mod snapshot;
 mod state;
 
-pub use changes::{CHANGES_MAX, Change, ChangedMember, Gone, View};
+pub use changes::{CHANGES_MAX, ChangedMember, Gone, MemberChange, View};
 pub use cut::{Cut, CutMember};
 pub use entry::{Ask, Asking, GroupEntry, Joining, Party, Seat, Serving, WaitingSender};
 pub use member::MemberRecord;

@@ -4,7 +4,7 @@
 
 use landeck_wire::SegmentId;
 
-use super::changes::{CHANGES_MAX, Change, ChangedMember, Changes, Gone};
+use super::changes::{CHANGES_MAX, ChangedMember, Changes, Gone, MemberChange};
 use super::cut::{Cut, CutMember};
 use super::member::{Coming, MemberRecord};
 use super::state::{Phase, Server, State};
@@ -144,15 +144,17 @@ fn member(
 
 /// Encodes a change: its view; the broadcasts before it; the member's number, way of going and context; its process, place
 /// and beginning.
-fn change_words(change: &Change) -> [u64; CHANGE_WORDS] {
-    let Change { view, after, gone, member } = *change;
+fn change_words(change: &MemberChange) -> [u64; CHANGE_WORDS] {
+    let MemberChange { view, after, gone, member } = *change;
     let ChangedMember { id, process, context, place, joined_at } = member;
     let gone = gone.map_or(0, |gone| gone as u64);
     let about = u64::from(id) | gone << 16 | u64::from(context) << 32;
     [view, after, about, process.to_word(), place, joined_at]
 }
 
-fn change([view, after, about, process, place, joined_at]: [u64; CHANGE_WORDS]) -> Option<Change> {
+fn change(
+    [view, after, about, process, place, joined_at]: [u64; CHANGE_WORDS],
+) -> Option<MemberChange> {
     let ways = [Gone::Left, Gone::Died, Gone::Evicted, Gone::HostLost];
     let gone = match about >> 16 & 0xffff {
         0 => None,
@@ -161,7 +163,7 @@ fn change([view, after, about, process, place, joined_at]: [u64; CHANGE_WORDS]) 
     let (id, context) = (about as u32 & 0xffff, (about >> 32) as u32);
     let member =
         ChangedMember { id, process: Party::from_word(process), context, place, joined_at };
-    Some(Change { view, after, gone, member })
+    Some(MemberChange { view, after, gone, member })
 }
 
 /// Encodes the server: its presence and context; its process; its epoch; its first broadcast.

@@ -2,7 +2,7 @@
 
 use landeck_wire::SegmentId;
 
-use super::changes::{Change, Changes, Gone, View};
+use super::changes::{Changes, Gone, MemberChange, View};
 use super::cut::{Cut, CutMember};
 use super::entry::{Ask, Asking, GroupEntry, Joining, Party, Seat, Serving, WaitingSender};
 use super::member::{Coming, MemberRecord};
@@ -393,7 +393,7 @@ impl State {
 
     fn note_change(&mut self, member: &MemberRecord, gone: Option<Gone>) {
         let (view, after, member) = (self.view, self.broadcasts, member.changed());
-        self.changes.add(Change { view, after, gone, member });
+        self.changes.add(MemberChange { view, after, gone, member });
     }
 
     /// Ends what members that have gone held up: the round, or the group.

@@ -25,7 +25,7 @@ use landeck::traces::{
     TraceWriter, TracedView, sum_of,
 };
 use landeck::{
-    Error, ErrorKind, Event, Gone, Group, GroupError, GroupOptions, HostOfJob, Job, Mailbox,
+    Error, ErrorKind, Gone, Group, GroupError, GroupOptions, HostOfJob, Job, Mailbox, MailboxEvent,
     Member, Message, ToldMessage, ToldView,
 };
 use landeck_examples::program::{self, Problem};
@@ -97,7 +97,7 @@ impl Sender {
         options: &Options,
         (member, mut inbox): (Member, Mailbox),
     ) -> Result<Self, Problem> {
-        let Event::View(first) = inbox.next_event()? else {
+        let MailboxEvent::View(first) = inbox.next_event()? else {
             return Err(Problem::Wrong("the first event is no view".into()));
         };
         let name = MemberName { id: member.id(), since: first.number() };
@@ -150,11 +150,10 @@ impl Sender {
         }
     }
 
-    fn take(&mut self, event: Event) -> Result<(), Problem> {
+    fn take(&mut self, event: MailboxEvent) -> Result<(), Problem> {
         let event = match event {
-            Event::Message(message) => delivered(message)?,
-            Event::View(view) => TraceEvent::View(traced(&view)),
-            _ => return Ok(()),
+            MailboxEvent::Message(message) => delivered(message)?,
+            MailboxEvent::View(view) => TraceEvent::View(traced(&view)),
         };
         self.note(&event)
     }

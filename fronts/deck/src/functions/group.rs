@@ -184,6 +184,14 @@ pub(crate) unsafe fn id(g: *const Handle, id: *mut c_int) -> Result<(), Mistake>
     Ok(unsafe { pointer::write("id", id, number) }?)
 }
 
+pub(crate) unsafe fn number(g: *const Handle, number: *mut u64) -> Result<(), Mistake> {
+    // SAFETY: the program gave the place of an object.
+    let group = unsafe { named(g) }?;
+    let value = group.as_named()?.group.number();
+    // SAFETY: the program gave the place of a number.
+    Ok(unsafe { pointer::write("number", number, value) }?)
+}
+
 pub(crate) unsafe fn view(
     g: *const Handle,
     ids: *mut c_int,

@@ -3,14 +3,33 @@
 use std::ffi::{c_char, c_int};
 use std::os::fd::AsRawFd;
 
+use landeck::Message;
 use landeck_c_boundary::pointer;
 
 use crate::arguments::{name, name_or_none, time};
 use crate::handle::Handle;
 use crate::mistake::Mistake;
 use crate::objects::mailbox::Mailbox;
-use crate::objects::{MAILBOXES, MESSAGES};
+use crate::objects::{MAILBOXES, MESSAGES, VIEWS};
 use crate::{errors, job};
+
+/// An event, as the program has it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Event {
+    kind: c_int,
+    member: c_int,
+    missed: c_int,
+    group: u64,
+    number: u64,
+    after: u64,
+    msg: Handle,
+    view: Handle,
+}
+
+const MESSAGE: c_int = 1;
+const VIEW: c_int = 2;
+const NOTHING: Handle = Handle(0);
 
 pub(crate) unsafe fn create(mb: *mut Handle, name_of_it: *const c_char) -> Result<(), Mistake> {
     pointer::check("mb", mb, 1)?;
@@ -110,6 +129,80 @@ pub(crate) unsafe fn retrv_try(mb: *mut Handle, m: *mut Handle) -> Result<(), Mi
         }
         Ok(())
     })
+}
+
+pub(crate) unsafe fn event(mb: *mut Handle, e: *mut Event) -> Result<(), Mistake> {
+    // SAFETY: the program gave the places of objects.
+    unsafe { event_timed(mb, e, -1) }
+}
+
+pub(crate) unsafe fn event_timed(
+    mb: *mut Handle,
+    e: *mut Event,
+    timeout_ms: c_int,
+) -> Result<(), Mistake> {
+    let time = time(timeout_ms)?;
+    let next = |mailbox: &mut landeck::Mailbox| match time {
+        Some(time) => Ok(mailbox.next_event_within(time)?),
+        None => Ok(mailbox.next_event()?),
+    };
+    // SAFETY: the program gave the places of objects.
+    unsafe { fill(mb, e, next) }
+}
+
+pub(crate) unsafe fn event_try(mb: *mut Handle, e: *mut Event) -> Result<(), Mistake> {
+    let next = |mailbox: &mut landeck::Mailbox| {
+        let none = || Mistake::known(errors::WOULDBLOCK, "nothing has happened just now");
+        mailbox.try_next_event()?.ok_or_else(none)
+    };
+    // SAFETY: the program gave the places of objects.
+    unsafe { fill(mb, e, next) }
+}
+
+/// Fills an event. Its objects are checked before anything is taken from the mailbox.
+///
+/// # Safety
+/// Unless null or misaligned, `mb` is readable, and `e` is readable and writable.
+unsafe fn fill(
+    mb: *mut Handle,
+    e: *mut Event,
+    next: impl FnOnce(&mut landeck::Mailbox) -> Result<landeck::MailboxEvent, Mistake>,
+) -> Result<(), Mistake> {
+    // SAFETY: the caller's promise.
+    let (mailbox, mut event) = unsafe { (MAILBOXES.at("mb", mb)?, pointer::read("e", e)?) };
+    job::check()?;
+    if event.msg == NOTHING {
+        // SAFETY: the place is this function's.
+        unsafe { MESSAGES.keep("e", &raw mut event.msg, Message::new()) }?;
+        // SAFETY: the caller's promise.
+        unsafe { pointer::write("e", e, event) }?;
+    }
+    // SAFETY: the place is this function's.
+    let mut message = unsafe { MESSAGES.at("e->msg", &raw const event.msg) }?;
+    if event.view != NOTHING {
+        VIEWS.of(event.view)?;
+    }
+    VIEWS.make_room()?;
+    match mailbox.as_creator(next)? {
+        landeck::MailboxEvent::Message(told) => {
+            event.kind = MESSAGE;
+            event.member = told.member().map_or(-1, |member| member as c_int);
+            event.group = told.group().unwrap_or(0);
+            event.number = told.number().unwrap_or(0);
+            *message = told.into_message();
+        }
+        landeck::MailboxEvent::View(view) => {
+            event.kind = VIEW;
+            event.missed = c_int::from(view.has_missed());
+            (event.group, event.number, event.after) = (view.group(), view.number(), view.after());
+            if event.view != NOTHING {
+                drop(VIEWS.remove(event.view)?);
+            }
+            event.view = VIEWS.insert(view);
+        }
+    }
+    // SAFETY: the caller's promise.
+    Ok(unsafe { pointer::write("e", e, event) }?)
 }
 
 pub(crate) unsafe fn descriptor(mb: *mut Handle, descriptor: *mut c_int) -> Result<(), Mistake> {

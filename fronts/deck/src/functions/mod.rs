@@ -9,3 +9,4 @@ pub(crate) mod message;
 pub(crate) mod segment;
 pub(crate) mod semaphore;
 pub(crate) mod thread;
+pub(crate) mod view;

@@ -2,7 +2,11 @@
 
 use super::{SeeingError, traces};
 use clap::{Args, Subcommand};
-use landeck::{Error, ErrorKind, Group, GroupError, GroupMember, GroupView, Job, Options};
+use landeck::unstable::JobInternals;
+use landeck::{
+    Error, ErrorKind, Gone, Group, GroupError, GroupMember, GroupView, Job, Options, ToldView,
+    ViewMember,
+};
 use landeck_host::say::say;
 use landeck_joining::observe;
 use std::path::PathBuf;
@@ -31,7 +35,7 @@ enum Asked {
     },
     /// Show the members of a group, and the number of broadcasts that each has not retrieved
     Show(One),
-    /// Show joins and leaves, until the group ends
+    /// Show each view, with the members that have joined or gone, until the group ends
     Watch(One),
     /// Check what the members of groups saw, from the traces that they wrote
     ///
@@ -63,11 +67,11 @@ impl GroupArguments {
             Asked::Show(One { group, job }) => {
                 let job = visit(job.as_deref())?;
                 let group = job.open_group(group)?;
-                tell(&format!("{}{}", headline(&group)?, rows(&group.view()?)))
+                tell(&format!("{}{}", headline(&group)?, rows(&job, &group.view()?)))
             }
             Asked::Watch(One { group, job }) => {
                 let job = visit(job.as_deref())?;
-                watch(&job.open_group(group)?)
+                watch(&job, &job.open_group(group)?)
             }
             Asked::Check { directory } => return Ok(traces::check_directory(directory)?),
         }
@@ -115,22 +119,23 @@ fn counted(count: u64, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-fn rows(view: &GroupView) -> String {
+fn rows(job: &Job, view: &GroupView) -> String {
     let row = |member: &GroupMember| {
-        let slot = member.mailbox.process().slot.0;
-        format!("  {:>4}  process {slot}, {} not retrieved\n", member.id, member.waiting)
+        let process = job.process_in_words(member.mailbox.process());
+        format!("  {:>4}  {process}, {} not retrieved\n", member.id, member.waiting)
     };
     view.members.iter().map(row).collect()
 }
 
-fn watch(group: &Group) -> Result<(), SeeingError> {
-    let mut view = group.view()?;
-    tell(&format!("{}{}", headline(group)?, rows(&view)))?;
+fn watch(job: &Job, group: &Group) -> Result<(), SeeingError> {
+    let view = group.view()?;
+    tell(&format!("{}{}", headline(group)?, rows(job, &view)))?;
+    let mut number = view.number;
     loop {
-        match group.view_after_within(view.number, LOOK_EVERY) {
+        match group.next_view_within(number, LOOK_EVERY) {
             Ok(next) => {
-                tell(&changes(&view, &next))?;
-                view = next;
+                tell(&changes(job, &next))?;
+                number = next.number();
             }
             Err(Error { kind: ErrorKind::TimedOut(_), .. }) => {}
             Err(Error {
@@ -144,20 +149,24 @@ fn watch(group: &Group) -> Result<(), SeeingError> {
     }
 }
 
-/// The members that joined and left between two views.
-fn changes(before: &GroupView, now: &GroupView) -> String {
-    let is_in = |view: &GroupView, member: &GroupMember| {
-        let is_same = |it: &GroupMember| (it.id, it.mailbox) == (member.id, member.mailbox);
-        view.members.iter().any(is_same)
+/// The members that have joined or gone with a view, a line each.
+fn changes(job: &Job, view: &ToldView) -> String {
+    let line = |member: &ViewMember, what: &str| {
+        let (number, after) = (view.number(), counted(view.after(), "message"));
+        let process = job.process_in_words(member.mailbox.process());
+        format!("view {number} after {after}: member {} ({process}) {what}\n", member.id)
     };
-    let line = |what: &str, member: &GroupMember| {
-        let slot = member.mailbox.process().slot.0;
-        format!("view {}: member {} (process {slot}) {what}\n", now.number, member.id)
-    };
-    let gone = before.members.iter().filter(|member| !is_in(now, member));
-    let come = now.members.iter().filter(|member| !is_in(before, member));
-    let gone = gone.map(|member| line("is gone", member));
-    gone.chain(come.map(|member| line("has joined", member))).collect()
+    let gone = view.departed().iter().map(|(member, how)| line(member, how_in_words(*how)));
+    gone.chain(view.joined().iter().map(|member| line(member, "has joined"))).collect()
+}
+
+fn how_in_words(how: Gone) -> &'static str {
+    match how {
+        Gone::Left => "has left",
+        Gone::Died => "has died",
+        Gone::Evicted => "was evicted",
+        Gone::HostLost => "was lost with its host",
+    }
 }
 
 fn tell(text: &str) -> Result<(), SeeingError> {

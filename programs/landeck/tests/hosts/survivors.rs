@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use landeck::{ErrorKind, Event, Gone, GroupOptions, Job, Message, Sum, Tag};
+use landeck::{ErrorKind, Gone, GroupOptions, Job, MailboxEvent, Message, Sum, Tag};
 
 use super::members::is_member;
 use super::*;
@@ -92,7 +92,7 @@ fn be_told() {
     let (world, mut inbox) = (job.world(), job.create_mailbox().unwrap());
     let made = (world.rank() == 0).then(|| job.create_group("told", GroupOptions::default()));
     world.barrier().unwrap();
-    let group = made.map_or_else(|| job.open_group("told"), |made| made).unwrap();
+    let group = made.unwrap_or_else(|| job.open_group("told")).unwrap();
     world.barrier().unwrap();
     let member = group.join(&mut inbox).unwrap();
     world.barrier().unwrap();
@@ -104,9 +104,9 @@ fn be_told() {
     }
     let view = loop {
         match inbox.next_event_within(LONG).unwrap() {
-            Event::View(view) if !view.departed().is_empty() => break view,
-            Event::View(_) => {}
-            other => panic!("{other:?}"),
+            MailboxEvent::View(view) if !view.departed().is_empty() => break view,
+            MailboxEvent::View(_) => {}
+            MailboxEvent::Message(message) => panic!("{message:?}"),
         }
     };
     assert!(view.departed().iter().all(|(_, how)| *how == Gone::HostLost), "{view:?}");
@@ -114,7 +114,7 @@ fn be_told() {
     member.broadcast(Message::new().pack(&[member.id()])).unwrap();
     for _ in 0..2 {
         let event = inbox.next_event_within(LONG).unwrap();
-        assert!(matches!(event, Event::Message(_)), "{event:?}");
+        assert!(matches!(event, MailboxEvent::Message(_)), "{event:?}");
     }
     println!("went on");
     job.leave().unwrap();

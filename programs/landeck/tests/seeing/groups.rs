@@ -59,12 +59,12 @@ fn named_groups_are_listed_shown_and_watched() {
     let job = Watched::start(2, NAME);
     let said = job.until_said(&["group", "ls"], "later: 0 members, starts with 7");
     assert!(said.contains("chat: ") && said.contains(", 1 broadcast\n"), "{said}");
-    let said = job.until_said(&["group", "show", "chat"], "process 0, 1 not retrieved");
-    assert!(said.contains("   0  process 0"), "{said}");
+    let said = job.until_said(&["group", "show", "chat"], "rank 0, 1 not retrieved");
+    assert!(said.contains("   0  rank 0"), "{said}");
     let mut watch = job.landeck_command(&["group", "watch", "chat"]);
     let mut watch = watch.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines().map(Result::unwrap);
-    for wanted in ["(process 1) has joined", "(process 1) is gone"] {
+    for wanted in [": member 1 (rank 1) has joined", ": member 1 (rank 1) has left"] {
         assert!(lines.any(|line| line.contains(wanted)), "{wanted}");
     }
     std::fs::write(job.runtime.join(SEEN), "").unwrap();
