@@ -37,6 +37,7 @@
 //! | [`message_world`] | collective operations on messages |
 //! | [`mailbox`], [`outbox`] | mailboxes with names: any process posts, one thread retrieves |
 //! | [`group_service`] | named groups of mailboxes that come and go: broadcast, synchronisation |
+//! | [`traces`] | what a member of a named group saw, for `landeck group check` |
 //! | [`semaphore`] | units that processes and threads take in turn |
 //! | [`shared_segment`] | shared memory with a name |
 //! | [`region`] | one-sided communication: put, get, atomics, notifications |
@@ -101,6 +102,7 @@ pub use landeck_joining::objects::{NameError, ObjectError, ObjectKind};
 pub use landeck_layout as layout;
 pub use landeck_memory::{Counters, NoMemory, Plain, ThreadMode};
 pub use landeck_objects::region::AccessError;
+pub use landeck_traces as traces;
 pub use landeck_wire::Tag;
 pub use landeck_wire::way::OneCopy;
 pub use load::{HostLoad, HostPressure, LOAD_GROUP, LoadReport, LoadReportError};

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use landeck_testing::program::build;
 use landeck_testing::{Trail, Watchdog};
@@ -21,6 +21,7 @@ const HEAT: &str = env!("CARGO_BIN_EXE_heat");
 const NSECTION: &str = env!("CARGO_BIN_EXE_nsection");
 const OWN_ARCHITECTURE: &str = env!("CARGO_BIN_EXE_own_architecture");
 const ELASTIC: &str = env!("CARGO_BIN_EXE_elastic");
+const ORDERED: &str = env!("CARGO_BIN_EXE_ordered");
 const LATE_RECEIVER: &str = env!("CARGO_BIN_EXE_late_receiver");
 
 #[test]
@@ -94,6 +95,47 @@ fn a_late_receiver_gets_everything_from_a_sender_that_has_ended() {
     );
     let alone = Command::new(LATE_RECEIVER).run();
     assert_eq!(alone.status.code(), Some(2), "{alone:?}");
+}
+
+#[test]
+fn members_of_a_group_see_one_order() {
+    let _watchdog = Watchdog::start(TEST_LIMIT);
+    let out = folder("ordered");
+    let run = ["run", "-n", "3", ORDERED, "--seconds", "0.5", "--traces"];
+    let output = Command::new(launcher()).args(run).arg(&out).run();
+    assert!(output.status.success(), "{output:?}");
+    let checked = Command::new(launcher()).args(["group", "check"]).arg(&out).run();
+    assert_wrote(&checked, "members 0, 1, 2: the same ");
+    assert_wrote(&checked, "safe lost: 0; ");
+}
+
+#[test]
+fn members_of_a_group_see_one_order_when_one_is_killed() {
+    let _watchdog = Watchdog::start(TEST_LIMIT);
+    let (out, trail) = (folder("ordered-killed"), Trail::new());
+    let mut run = Command::new(launcher());
+    run.args(["run", "-n", "4", "--on-failure", "notify", "--output-dir"]).arg(&out);
+    let running = trail.spawn(run.args([ORDERED, "--seconds", "3"]));
+    // All are in the midst of it.
+    let is_within = |rank: u32| {
+        let trace = fs::read_to_string(out.join(format!("rank-{rank}.stdout")));
+        trace.is_ok_and(|trace| trace.lines().count() > 200)
+    };
+    let give_up = Instant::now() + RUN_LIMIT;
+    while !(0..4).all(is_within) {
+        assert!(Instant::now() < give_up, "no traces are written");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let members = trail.processes().into_iter().filter(|(_, name)| name == "ordered");
+    let victim = members.map(|(pid, _)| pid).max().expect("members run");
+    assert!(Command::new("kill").args(["-9", &victim.to_string()]).status().unwrap().success());
+    let output = trail.finish(running, RUN_LIMIT);
+    assert_eq!(output.status.code(), Some(137), "{output:?}");
+    trail.assert_gone(GONE_LIMIT);
+    let checked = Command::new(launcher()).args(["group", "check"]).arg(&out).run();
+    let text = String::from_utf8_lossy(&checked.stdout);
+    assert_wrote(&checked, "safe lost: 0; ");
+    assert!(text.contains(", which died: "), "{text}");
 }
 
 #[test]

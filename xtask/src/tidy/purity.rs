@@ -44,6 +44,7 @@ const PURE: &[(&str, &[&[WayOut]])] = &[
     ("crates/wire", EVERYTHING),
     ("crates/layout", EVERYTHING),
     ("crates/protocols", EVERYTHING),
+    ("crates/traces", EVERYTHING),
     ("crates/hostfile", EVERYTHING),
     ("crates/machine", EVERYTHING),
     ("crates/collectives", EVERYTHING),

@@ -1,6 +1,6 @@
-//! `landeck group`: the named groups of a job, their members, and joins and leaves.
+//! `landeck group`: the named groups of a job, their members, joins and leaves, and the check of traces.
 
-use super::SeeingError;
+use super::{SeeingError, traces};
 use clap::{Args, Subcommand};
 use landeck::unstable::JobInternals;
 use landeck::{
@@ -9,15 +9,16 @@ use landeck::{
 };
 use landeck_host::say::say;
 use landeck_joining::observe;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 /// How often it checks whether the job still runs.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// Show the named groups of a job.
+/// Show the named groups of a job, and check what they have delivered.
 ///
-/// The command joins the job as a guest while it runs, and is no member of any group.
+/// But for `check`, the command joins the job as a guest while it runs, and is no member of any group.
 #[derive(Debug, Args)]
 pub(crate) struct GroupArguments {
     #[command(subcommand)]
@@ -36,6 +37,16 @@ enum Asked {
     Show(One),
     /// Show each view, with the members that have joined or gone, until the group ends
     Watch(One),
+    /// Check what the members of groups saw, from the traces that they wrote
+    ///
+    /// Reads all traces in a directory, such as that of `landeck run --output-dir`, and judges what groups promise:
+    /// order, views, what stays when processes and hosts are lost. Exit code 1 if a promise was broken, or if a trace was
+    /// edited or cut.
+    Check {
+        /// The directory with the traces
+        #[arg(value_name = "DIRECTORY")]
+        directory: PathBuf,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -62,6 +73,7 @@ impl GroupArguments {
                 let job = visit(job.as_deref())?;
                 watch(&job, &job.open_group(group)?)
             }
+            Asked::Check { directory } => return Ok(traces::check_directory(directory)?),
         }
         .map(|()| ExitCode::SUCCESS)
     }

@@ -4,6 +4,7 @@ pub(crate) mod group;
 pub(crate) mod ps;
 pub(crate) mod rates;
 pub(crate) mod top;
+mod traces;
 pub(crate) mod why;
 
 use landeck_diagnosis::far::LookedAt;
@@ -30,6 +31,8 @@ pub(crate) enum SeeingError {
     NotHere(String),
     #[error("landeck top needs a terminal: {0}. `landeck top --once` shows a moment without one.")]
     Terminal(std::io::Error),
+    #[error(transparent)]
+    Traces(#[from] traces::CheckError),
     #[error(transparent)]
     Say(#[from] SayError),
 }

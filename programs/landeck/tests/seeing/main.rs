@@ -8,6 +8,7 @@ mod guests;
 mod hosts;
 mod index;
 mod top;
+mod traces;
 mod why;
 
 #[path = "../../../../crates/node/tests/support/mod.rs"]
