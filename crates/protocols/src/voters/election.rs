@@ -24,11 +24,11 @@ impl Voter {
         self.timing.interval() + part(2 * self.timing.interval(), random)
     }
 
-    /// Asks whether it would be elected, if it votes at all.
+    /// Asks whether it would be elected, if it votes at all. Its own vote counts only if the newest voters have it.
     pub(super) fn campaign(&mut self, now: Duration, random: u64) {
         self.leader = None;
         self.campaign_at = now + self.patience(random);
-        if self.log().voters().contains(self.own) {
+        if self.log().may_lead(self.own, self.commit) {
             self.ask(true, now);
         }
     }

@@ -119,6 +119,14 @@ impl VoterLog {
         self.arbiter_at(self.last().index)
     }
 
+    /// Whether an incarnation may be needed as a leader: it votes, or does so until a change is committed that is not known to
+    /// be. Until then nobody else may have the log that a majority has.
+    pub(super) fn may_lead(&self, incarnation: HostIncarnation, commit: u64) -> bool {
+        let behind = self.changes.iter().filter(|change| **change > commit);
+        let mut voters = behind.map(|change| self.voters_at(*change));
+        self.voters_at(commit).contains(incarnation) || voters.any(|it| it.contains(incarnation))
+    }
+
     /// The newest voters up to an index.
     fn voters_at(&self, index: u64) -> &Voters {
         let newest = self.changes.iter().rfind(|change| **change <= index);

@@ -11,6 +11,7 @@ use landeck_wire::HostIncarnation;
 use super::election::part;
 use super::log::LogContent;
 use super::message::{VoterAnswer, VoterContent};
+use super::quorum::Voters;
 use super::voter::{Role, Voter, VoterOutput};
 
 /// The most entries in a message.
@@ -160,12 +161,9 @@ impl Voter {
         self.replicate(now);
     }
 
-    /// Whether a host has stored everything that is committed, and answers.
-    pub(super) fn has_caught_up(&self, host: HostIncarnation, now: Duration) -> bool {
-        let Role::Leader(leadership) = &self.role else { return false };
-        let answered = leadership.peers.get(&host).and_then(|peer| peer.answered);
-        let answers = answered.is_some_and(|at| now < at + self.timing.timeout());
-        answers && self.stored_by(host) >= self.commit
+    /// Whether a host has stored everything that is committed.
+    pub(super) fn has_caught_up(&self, host: HostIncarnation) -> bool {
+        self.stored_by(host) >= self.commit
     }
 
     fn stored_by(&self, host: HostIncarnation) -> u64 {
@@ -217,12 +215,17 @@ impl Voter {
 
     /// The end of the lease of a leader that hears nothing more. `now` is when this host itself agrees.
     pub(super) fn lease_until(&self, now: Duration) -> Duration {
+        self.lease_among(self.log().voters(), now)
+    }
+
+    /// The end of the lease if these were the voters.
+    pub(super) fn lease_among(&self, voters: &Voters, now: Duration) -> Duration {
         let Role::Leader(leadership) = &self.role else { return Duration::ZERO };
         let answered = |voter| match leadership.peers.get(&voter) {
             Some(peer) => peer.answered.unwrap_or(leadership.elected),
             None => now,
         };
-        let agreed = self.log().voters().majority(answered).unwrap_or(Duration::ZERO);
+        let agreed = voters.majority(answered).unwrap_or(Duration::ZERO);
         agreed.saturating_add(self.timing.timeout())
     }
 

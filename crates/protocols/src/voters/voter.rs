@@ -65,6 +65,9 @@ pub enum ProposalError {
     /// A voter to be has not stored everything that is committed.
     #[error("incarnation {:x} cannot vote before it has the whole log. Let it learn first.", .0.0)]
     Behind(HostIncarnation),
+    /// No majority of the voters to be has answered for T, so that nothing would be decided any more.
+    #[error("a majority of these voters is silent. Name voters that answer.")]
+    Silent,
     /// There cannot be so many voters.
     #[error(transparent)]
     Voters(#[from] VotersError),
@@ -237,7 +240,7 @@ impl Voter {
     ///
     /// # Errors
     /// [`ProposalError`] if this host is not the arbiter, voters are changing already, their number is even or above 5, or
-    /// a new one has not stored everything that is committed.
+    /// a new one has not stored everything that is committed, or a majority of them is silent.
     pub fn change_voters(
         &mut self,
         voters: &BTreeSet<HostIncarnation>,
@@ -249,10 +252,13 @@ impl Voter {
             return Err(ProposalError::Changing);
         }
         let mut new = next.iter().filter(|voter| !self.log().voters().contains(*voter));
-        if let Some(behind) = new.find(|voter| !self.has_caught_up(*voter, now)) {
+        if let Some(behind) = new.find(|voter| !self.has_caught_up(*voter)) {
             return Err(ProposalError::Behind(behind));
         }
         let change = self.log().voters().changing_to(&next);
+        if now >= self.lease_among(&change, now) {
+            return Err(ProposalError::Silent);
+        }
         self.append_own(LogContent::Voters(change));
         self.replicate(now);
         Ok(self.outputs())

@@ -1,0 +1,212 @@
+//! The properties of voters, a checker each.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use landeck_protocols::voters::{
+    LogContent, LogEntry, LogPosition, StoredVoter, Voter, VoterContent, VoterMessage, VoterRecord,
+    Voters,
+};
+use landeck_wire::HostIncarnation;
+
+use super::host_checks::{Check, ensure};
+
+/// The observations of a run.
+#[derive(Debug, Default)]
+pub(super) struct VoterChecks {
+    /// What each incarnation has stored, also after its end.
+    pub(super) disks: BTreeMap<HostIncarnation, StoredVoter>,
+    /// The leader of each term.
+    leaders: BTreeMap<u64, HostIncarnation>,
+    /// Each entry that was ever stored, with the term of the one before it.
+    entries: BTreeMap<LogPosition, (LogEntry, u64)>,
+    /// The term of each committed entry.
+    committed: BTreeMap<u64, u64>,
+    /// The state after each applied entry.
+    folded: BTreeMap<u64, u64>,
+    votes: BTreeMap<(HostIncarnation, u64), HostIncarnation>,
+    pre_votes: BTreeMap<(HostIncarnation, u64), BTreeSet<HostIncarnation>>,
+    /// The changes of voters that were begun.
+    pub(super) changes: u32,
+}
+
+/// Whether a log has an entry. A snapshot has all that it covers.
+fn has(stored: &StoredVoter, at: LogPosition) -> bool {
+    let log = &stored.log;
+    at.index < log.snapshot().last.index || log.position(at.index) == Some(at)
+}
+
+impl VoterChecks {
+    /// The last committed entry.
+    pub(super) fn last_committed(&self) -> LogPosition {
+        let last = self.committed.last_key_value();
+        last.map_or(LogPosition { term: 0, index: 1 }, |(index, term)| LogPosition {
+            term: *term,
+            index: *index,
+        })
+    }
+
+    /// A record is written: what it does to votes and the log.
+    pub(super) fn stores(
+        &mut self,
+        voter: &Voter,
+        own: HostIncarnation,
+        record: &VoterRecord,
+    ) -> Check {
+        match record {
+            VoterRecord::Vote { term, vote } if *vote == Some(own) => {
+                self.votes_once(own, *term, own)?;
+                self.term_begins(voter, own, *term)?;
+            }
+            VoterRecord::Append { behind, entries } => self.logs_match(own, *behind, entries)?,
+            VoterRecord::Vote { .. } | VoterRecord::Snapshot(_) => {}
+        }
+        self.disks.entry(own).or_default().write(record);
+        Ok(())
+    }
+
+    /// No two logs differ before an entry that both have.
+    fn logs_match(&mut self, own: HostIncarnation, behind: u64, entries: &[LogEntry]) -> Check {
+        let log = &self.disks.entry(own).or_default().log;
+        let Some(mut before) = log.position(behind) else {
+            return ensure(false, "logs match", || format!("{own:?} writes behind {behind}"));
+        };
+        for entry in entries {
+            let at = LogPosition { term: entry.term, index: before.index + 1 };
+            let new = (entry.clone(), before.term);
+            let known = self.entries.entry(at).or_insert_with(|| new.clone());
+            ensure(*known == new, "logs match", || format!("{at:?} is {known:?} and {new:?}"))?;
+            before = at;
+        }
+        Ok(())
+    }
+
+    /// A leader that changes the voters has committed an entry of its term, and the new voters have all that is committed.
+    pub(super) fn change_begins(
+        &mut self,
+        (leader, before): (&Voter, &Voters),
+        entries: &[LogEntry],
+    ) -> Check {
+        let is_change = |entry: &&LogEntry| match &entry.content {
+            LogContent::Voters(voters) => voters.is_changing(),
+            _ => false,
+        };
+        let Some(LogEntry { term, content: LogContent::Voters(voters) }) =
+            entries.iter().find(is_change)
+        else {
+            return Ok(());
+        };
+        self.changes += 1;
+        ensure(
+            self.last_committed().term == *term,
+            "voters change after an entry of the term",
+            || format!("{:?} is committed, the term is {term}", self.last_committed()),
+        )?;
+        ensure(!before.is_changing(), "one change of voters at a time", || format!("{before:?}"))?;
+        let Some(term) = self.committed.get(&leader.commit()) else { return Ok(()) };
+        let at = LogPosition { term: *term, index: leader.commit() };
+        for new in voters.iter().filter(|voter| !before.contains(*voter)) {
+            let has_all = self.disks.get(&new).is_some_and(|stored| has(stored, at));
+            ensure(has_all, "no voter before it has caught up", || {
+                format!("{new:?} votes, without {at:?}")
+            })?;
+        }
+        Ok(())
+    }
+
+    /// A message is sent.
+    pub(super) fn says(&mut self, message: &VoterMessage) -> Check {
+        let VoterMessage { from, to, term, content } = message;
+        match content {
+            VoterContent::Vote { is_pre: false, is_granted: true } => {
+                self.votes_once(*from, *term, *to)
+            }
+            VoterContent::Vote { is_pre: true, is_granted: true } => {
+                self.pre_votes.entry((*to, *term)).or_default().insert(*from);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// No voter votes twice in a term, also after a restart.
+    fn votes_once(&mut self, voter: HostIncarnation, term: u64, to: HostIncarnation) -> Check {
+        let first = *self.votes.entry((voter, term)).or_insert(to);
+        ensure(first == to, "one vote in a term", || {
+            format!("{voter:?} votes for {first:?} and {to:?} in term {term}")
+        })
+    }
+
+    /// A candidate begins a term that a majority would let it lead.
+    fn term_begins(&self, voter: &Voter, own: HostIncarnation, term: u64) -> Check {
+        let known = self.pre_votes.get(&(own, term));
+        let would = |it| it == own || known.is_some_and(|known| known.contains(&it));
+        let has_majority = self.disks.get(&own).and_then(|it| it.log.voters().majority(would));
+        ensure(has_majority == Some(true), "a term begins with a majority", || {
+            format!("{own:?} begins term {term} with {known:?} of {:?}", voter.log().voters())
+        })
+    }
+
+    /// A voter leads: it is the only one in its term, and has everything that was committed.
+    pub(super) fn leads(&mut self, voter: &Voter, own: HostIncarnation) -> Check {
+        let term = voter.term();
+        if self.leaders.get(&term) == Some(&own) {
+            return Ok(());
+        }
+        let first = *self.leaders.entry(term).or_insert(own);
+        ensure(first == own, "one arbiter per term", || {
+            format!("{first:?} and {own:?} in {term}")
+        })?;
+        for (index, term) in &self.committed {
+            let at = LogPosition { term: *term, index: *index };
+            ensure(has(voter.stored(), at), "a given word stays", || {
+                format!("{own:?} leads {} without {at:?}", voter.term())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// A voter has committed everything up to a position: it is the same entry everywhere, and a majority has it if this is
+    /// the leader.
+    pub(super) fn commits(&mut self, voter: &Voter, from: u64) -> Check {
+        for index in from + 1..=voter.commit() {
+            let Some(at) = voter.log().position(index) else { continue };
+            let term = *self.committed.entry(index).or_insert(at.term);
+            ensure(term == at.term, "a given word stays", || {
+                format!("entry {index} is committed in terms {term} and {}", at.term)
+            })?;
+            // The end of a change is decided by the voters that it leaves, and entries in front of it by both.
+            let (voters, since) = (voter.log().voters(), voter.log().voters_index());
+            if voter.is_leader() && (voters.is_changing() || index >= since) {
+                let stores = |it| self.disks.get(&it).is_some_and(|stored| has(stored, at));
+                let are_enough = voters.majority(stores) == Some(true);
+                ensure(are_enough, "a majority has what is committed", || {
+                    format!("{at:?} of {voters:?}")
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A state is made by entries up to an index: the same at every host.
+    pub(super) fn applies(&mut self, index: u64, state: u64) -> Check {
+        let first = *self.folded.entry(index).or_insert(state);
+        ensure(first == state, "one state after an entry", || {
+            format!("entry {index} makes {first:x} and {state:x}")
+        })
+    }
+}
+
+/// A former arbiter's own view is over when another one begins.
+pub(super) fn views_do_not_overlap(
+    arbiter: usize,
+    now: Duration,
+    valid: impl Iterator<Item = (usize, Duration)>,
+) -> Check {
+    for (host, left) in valid.filter(|(host, left)| *host != arbiter && !left.is_zero()) {
+        return ensure(false, "one valid arbiter at a time", || {
+            format!("host {arbiter} is the arbiter at {now:?}, host {host} for another {left:?}")
+        });
+    }
+    Ok(())
+}
