@@ -213,20 +213,21 @@ impl Voter {
         }
     }
 
-    /// The end of the lease of a leader that hears nothing more. `now` is when this host itself agrees.
-    pub(super) fn lease_until(&self, now: Duration) -> Duration {
-        self.lease_among(self.log().voters(), now)
+    /// The sending time of the newest messages that a majority of these voters has answered. This host answers itself now.
+    pub(super) fn heard_among(&self, voters: &Voters, now: Duration) -> Option<Duration> {
+        let Role::Leader(leadership) = &self.role else { return None };
+        let answered = |voter| match leadership.peers.get(&voter) {
+            Some(peer) => peer.answered,
+            None => (voter == self.own).then_some(now),
+        };
+        voters.majority(answered).flatten()
     }
 
-    /// The end of the lease if these were the voters.
-    pub(super) fn lease_among(&self, voters: &Voters, now: Duration) -> Duration {
+    /// The end of the lease of a leader that hears nothing more. It begins with the election.
+    pub(super) fn lease_until(&self, now: Duration) -> Duration {
         let Role::Leader(leadership) = &self.role else { return Duration::ZERO };
-        let answered = |voter| match leadership.peers.get(&voter) {
-            Some(peer) => peer.answered.unwrap_or(leadership.elected),
-            None => now,
-        };
-        let agreed = voters.majority(answered).unwrap_or(Duration::ZERO);
-        agreed.saturating_add(self.timing.timeout())
+        let heard = self.heard_among(self.log().voters(), now);
+        heard.unwrap_or_default().max(leadership.elected).saturating_add(self.timing.timeout())
     }
 
     /// A leader that no majority has answered for T steps down: it decides and echoes nothing.

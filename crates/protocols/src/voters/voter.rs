@@ -256,7 +256,8 @@ impl Voter {
             return Err(ProposalError::Behind(behind));
         }
         let change = self.log().voters().changing_to(&next);
-        if now >= self.lease_among(&change, now) {
+        let heard = self.heard_among(&change, now);
+        if heard.is_none_or(|at| at + self.timing.timeout() <= now) {
             return Err(ProposalError::Silent);
         }
         self.append_own(LogContent::Voters(change));

@@ -4,7 +4,7 @@
 //! host is one call of its machine; the host may stop between any two outputs of it. `voters_faults` breaks links and hosts,
 //! `voters_checks` has the properties.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use landeck_protocols::hosts::HostTiming;
@@ -107,9 +107,11 @@ pub(super) struct World {
     /// The host that was the arbiter last, and when there was one.
     pub(super) last_arbiter: Option<usize>,
     pub(super) arbiter_seen: Duration,
-    /// When each host last reached a majority.
-    pub(super) reached: Vec<Duration>,
-    /// Since when each host has reached one all the time.
+    /// Sets of hosts that are a majority without an arbiter, with the time since which they are.
+    pub(super) without_arbiter: BTreeMap<u32, Duration>,
+    /// When each host last reached each other one.
+    pub(super) met: Vec<Vec<Duration>>,
+    /// Since when each host has reached a majority all the time.
     pub(super) steady_since: Vec<Option<Duration>>,
     /// Whether faults happen no more, and until when the voters change.
     pub(super) is_calm: bool,
@@ -178,7 +180,8 @@ impl World {
             checks,
             last_arbiter: None,
             arbiter_seen: Duration::ZERO,
-            reached: vec![Duration::ZERO; hosts],
+            without_arbiter: BTreeMap::new(),
+            met: vec![vec![Duration::ZERO; hosts]; hosts],
             steady_since: vec![None; hosts],
             is_calm: false,
             changes_until: Duration::MAX,
@@ -304,7 +307,8 @@ impl World {
         }
         self.hosts[host].voter = Some(voter);
         self.plan_look(host);
-        if is_arbiter { self.views_do_not_overlap(host) } else { Ok(()) }
+        let is_proven = self.hosts[host].unproven_until <= self.now;
+        if is_arbiter && is_proven { self.views_do_not_overlap(host) } else { Ok(()) }
     }
 
     fn perform(&mut self, host: usize, voter: &Voter, output: VoterOutput) -> Check {
@@ -471,7 +475,7 @@ impl World {
         let current: BTreeSet<_> = voter.log().voters().iter().collect();
         let mut all: Vec<_> = self.hosts.iter().map(|it| it.incarnation).collect();
         // Voters of now first, so that most changes are small.
-        let move_all = self.draw.permille(200);
+        let move_all = self.draw.permille(400);
         all.sort_by_key(|it| (!current.contains(it) && !move_all, self.draw.bits()));
         let most = all.len().min(5);
         let counts: Vec<usize> = (0..=most).filter(|count| count % 2 == 1).collect();

@@ -191,29 +191,29 @@ impl World {
         it.frozen.is_none() && it.voter.as_ref().is_some_and(|voter| voter.is_arbiter(now))
     }
 
-    /// Since when a host has reached a majority of its voters, all at once. `None` if it does not.
-    fn majority_since(&self, host: usize) -> Option<Duration> {
-        let voters = self.hosts[host].voter.as_ref()?.log().voters();
-        let together = |it: HostIncarnation| match host_of(it) {
-            other if self.hosts[other].incarnation != it => None,
-            other => self.network.together_since(host, other),
-        };
-        // The later, the less; a link that is cut is the least.
-        let reached = voters.majority(|it| together(it).map(std::cmp::Reverse))?;
-        reached.map(|since| since.0)
+    /// The value that a majority of a host's voters has reached.
+    fn majority_of<T: Ord>(&self, host: usize, of: impl Fn(HostIncarnation) -> T) -> Option<T> {
+        self.hosts[host].voter.as_ref()?.log().voters().majority(of)
     }
 
-    /// Remembers which hosts reach a majority now.
+    /// Remembers which hosts reach each other and a majority now. What stands still may still answer: then the question was sent before.
     fn see_majorities(&mut self) {
         for host in 0..self.hosts.len() {
-            match self.majority_since(host) {
-                None => self.steady_since[host] = None,
-                Some(since) => {
-                    self.reached[host] = self.now;
-                    let steady = self.steady_since[host].get_or_insert(self.now);
-                    *steady = since.max(*steady);
+            for other in 0..self.hosts.len() {
+                let links = [(host, other), (other, host)];
+                let are_whole = links.iter().all(|(from, to)| self.network.passes(*from, *to));
+                if are_whole && self.hosts[other].voter.is_some() {
+                    self.met[host][other] = self.now;
                 }
             }
+            // The later, the less; a link that is cut is the least.
+            let together = |it: HostIncarnation| match host_of(it) {
+                other if self.hosts[other].incarnation != it => None,
+                other => self.network.together_since(host, other).map(std::cmp::Reverse),
+            };
+            let since = self.majority_of(host, together).flatten();
+            self.steady_since[host] =
+                since.map(|since| since.0.max(self.steady_since[host].unwrap_or(self.now)));
         }
     }
 
@@ -221,14 +221,15 @@ impl World {
         self.see_majorities();
         let timeout = self.timing.timeout();
         for host in 0..self.hosts.len() {
-            let alone = self.now.saturating_sub(self.reached[host]);
-            // Its clock may be slow, and may have stood still.
+            let met = self.majority_of(host, |it| self.met[host][host_of(it)]);
+            let alone = self.now.saturating_sub(met.unwrap_or_default());
+            // Its clock may be slow.
             let is_late = alone > timeout + timeout / 100 + self.timing.interval();
-            let it = &self.hosts[host];
+            let is_proven = self.hosts[host].unproven_until <= self.now;
             ensure(
-                !(is_late && self.is_arbiter(host)) || it.unproven_until > self.now,
+                !(is_late && is_proven && self.is_arbiter(host)),
                 "an arbiter without a majority ends within T",
-                || format!("host {host} has reached no majority for {alone:?}"),
+                || format!("host {host} has met no majority for {alone:?}:{}", self.standing()),
             )?;
         }
         self.majority_goes_on()
@@ -236,31 +237,35 @@ impl World {
 
     /// Hosts that reach each other for long, and of which the voters are a majority, have an arbiter.
     fn majority_goes_on(&mut self) -> Check {
-        let bound = 7 * self.timing.timeout() + Duration::from_millis(500);
-        if self.now.saturating_sub(self.arbiter_seen) < bound {
+        let (count, timeout) = (self.hosts.len(), self.timing.timeout());
+        if self.now.saturating_sub(self.arbiter_seen) < timeout {
+            self.without_arbiter.clear();
             return Ok(());
         }
-        let count = self.hosts.len();
         for subset in 1_u32..1 << count {
             let hosts: Vec<usize> = (0..count).filter(|it| subset >> it & 1 == 1).collect();
-            let since = self.network.all_together_since(&hosts);
-            let is_long = since.is_some_and(|since| since + bound <= self.now);
-            let has = |it: HostIncarnation| {
-                hosts.contains(&host_of(it)) && self.hosts[host_of(it)].incarnation == it
-            };
-            let votes = |host: &usize| {
-                let voter = self.hosts[*host].voter.as_ref();
-                voter.is_some_and(|voter| {
-                    let voters = voter.log().voters();
-                    voters.majority(has).is_none_or(|has| has)
-                })
-            };
-            let is_majority = hosts.iter().all(votes) && hosts.iter().any(|it| self.counts(*it));
-            ensure(!(is_long && is_majority), "a connected majority goes on", || {
-                format!("hosts {hosts:?}, together since {since:?}:{}", self.standing())
+            if !self.are_majority(&hosts) {
+                self.without_arbiter.remove(&subset);
+                continue;
+            }
+            let since = *self.without_arbiter.entry(subset).or_insert(self.now);
+            let is_long = since + 6 * timeout + Duration::from_millis(500) < self.now;
+            ensure(!is_long, "a connected majority goes on", || {
+                format!("hosts {hosts:?} have no arbiter since {since:?}:{}", self.standing())
             })?;
         }
         Ok(())
+    }
+
+    /// Whether hosts reach each other, and are a majority of the voters by the logs of all of them.
+    fn are_majority(&self, hosts: &[usize]) -> bool {
+        let has = |it: HostIncarnation| {
+            hosts.contains(&host_of(it)) && self.hosts[host_of(it)].incarnation == it
+        };
+        let votes = |host: &usize| self.majority_of(*host, has).is_none_or(|has| has);
+        self.network.are_together(hosts)
+            && hosts.iter().all(votes)
+            && hosts.iter().any(|it| self.counts(*it))
     }
 
     /// The state of each voter, for a failure's text.

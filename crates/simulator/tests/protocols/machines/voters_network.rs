@@ -55,12 +55,10 @@ impl Network {
         since.filter(|_| are_up && is_whole)
     }
 
-    /// Since when all of some hosts have reached each other.
-    pub(super) fn all_together_since(&self, hosts: &[usize]) -> Option<Duration> {
-        let pairs = hosts.iter().flat_map(|one| hosts.iter().map(move |other| (*one, *other)));
-        pairs
-            .map(|(one, other)| self.together_since(one, other))
-            .max_by_key(|it| (it.is_none(), *it))?
+    /// Whether all of some hosts run and reach each other.
+    pub(super) fn are_together(&self, hosts: &[usize]) -> bool {
+        let links = |one: &usize| hosts.iter().all(|other| self.passes(*one, *other));
+        hosts.iter().all(|host| self.is_up(*host) && links(host))
     }
 
     /// Draws a kind of cut.
