@@ -109,7 +109,8 @@ pub(super) struct World {
     pub(super) arbiter_seen: Duration,
     /// Sets of hosts that are a majority without an arbiter, with the time since which they are.
     pub(super) without_arbiter: BTreeMap<u32, Duration>,
-    /// When each host last reached each other one.
+    /// When each host could last send to each other one, and the newest such time from which it may have an answer.
+    pub(super) asked: Vec<Vec<Duration>>,
     pub(super) met: Vec<Vec<Duration>>,
     /// Since when each host has reached a majority all the time.
     pub(super) steady_since: Vec<Option<Duration>>,
@@ -181,6 +182,7 @@ impl World {
             last_arbiter: None,
             arbiter_seen: Duration::ZERO,
             without_arbiter: BTreeMap::new(),
+            asked: vec![vec![Duration::ZERO; hosts]; hosts],
             met: vec![vec![Duration::ZERO; hosts]; hosts],
             steady_since: vec![None; hosts],
             is_calm: false,

@@ -146,7 +146,7 @@ impl VoterChecks {
         })
     }
 
-    /// A voter leads: it is the only one in its term, and has everything that was committed.
+    /// A voter leads: it is the only one in its term, and has everything that was committed in earlier ones.
     pub(super) fn leads(&mut self, voter: &Voter, own: HostIncarnation) -> Check {
         let term = voter.term();
         if self.leaders.get(&term) == Some(&own) {
@@ -156,7 +156,7 @@ impl VoterChecks {
         ensure(first == own, "one arbiter per term", || {
             format!("{first:?} and {own:?} in {term}")
         })?;
-        for (index, term) in &self.committed {
+        for (index, term) in self.committed.iter().filter(|(_, it)| **it < term) {
             let at = LogPosition { term: *term, index: *index };
             ensure(has(voter.stored(), at), "a given word stays", || {
                 format!("{own:?} leads {} without {at:?}", voter.term())

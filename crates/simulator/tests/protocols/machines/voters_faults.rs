@@ -74,6 +74,7 @@ impl World {
         self.see_majorities();
         self.note(format!("cut: {cuts:?}"));
         self.network.set(cuts, self.now);
+        self.see_majorities();
     }
 
     /// A daemon stands still, with or without the clock of its host.
@@ -196,14 +197,16 @@ impl World {
         self.hosts[host].voter.as_ref()?.log().voters().majority(of)
     }
 
-    /// Remembers which hosts reach each other and a majority now. What stands still may still answer: then the question was sent before.
+    /// Remembers which hosts reach each other and a majority now.
     fn see_majorities(&mut self) {
         for host in 0..self.hosts.len() {
             for other in 0..self.hosts.len() {
-                let links = [(host, other), (other, host)];
-                let are_whole = links.iter().all(|(from, to)| self.network.passes(*from, *to));
-                if are_whole && self.hosts[other].voter.is_some() {
-                    self.met[host][other] = self.now;
+                if self.network.passes(host, other) {
+                    self.asked[host][other] = self.now;
+                }
+                // An answer may come late, but not to what was never sent.
+                if self.network.passes(other, host) && self.hosts[other].voter.is_some() {
+                    self.met[host][other] = self.asked[host][other];
                 }
             }
             // The later, the less; a link that is cut is the least.
