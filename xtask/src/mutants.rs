@@ -13,10 +13,12 @@ use crate::Problem;
 mod list;
 mod routes;
 mod stored;
+mod voters;
 
 use list::{MUTANTS, Mutant};
 use routes::ROUTE_MUTANTS;
 use stored::STORED_MUTANTS;
+use voters::VOTER_MUTANTS;
 
 /// Stands between a crate and the name of a unit test there. Trunks number what they carry, for example, so no simulated word
 /// comes out of order.
@@ -58,7 +60,7 @@ pub(crate) fn run(root: &Path, of: &str) -> Result<bool, Problem> {
 }
 
 fn all() -> impl Iterator<Item = &'static Mutant> {
-    MUTANTS.iter().chain(ROUTE_MUTANTS).chain(STORED_MUTANTS)
+    MUTANTS.iter().chain(ROUTE_MUTANTS).chain(STORED_MUTANTS).chain(VOTER_MUTANTS)
 }
 
 /// A copy of the repository with a build of its own.

@@ -18,6 +18,7 @@
 //! | [`silences`] | a connection that carries nothing, or whose receiver does not read |
 //! | [`stored`] | messages whose data stay on hosts, over connections that break and relays that start again |
 //! | [`voters`] | voters of a machine: their disks, clocks and messages |
+//! | [`voters_directed`] | such runs in which certain faults meet |
 //! | [`voters_faults`] | the faults of such a run, and what must hold about time |
 //! | `growth_parts` | the parts of such jobs, and a checker for each property |
 //! | `host_checks` | the properties of hosts, a checker each |
@@ -54,6 +55,7 @@ mod stored_checks;
 mod stored_host;
 pub(crate) mod voters;
 mod voters_checks;
+pub(crate) mod voters_directed;
 pub(crate) mod voters_faults;
 mod voters_network;
 

@@ -141,9 +141,10 @@ impl World {
         let quality =
             Quality { loss_permille: 0, twice_permille: 0, delay_min: few, delay_max: some };
         let first = Voters::new((0..voters).map(|host| incarnation(host, 0)));
-        let founded = StoredVoter::founded(first.unwrap_or_default());
+        let founded = first.unwrap_or_default();
         let timing = HostTiming::new(timeout);
-        let mut checks = VoterChecks::default();
+        let mut checks = VoterChecks::new(founded.clone());
+        let founded = StoredVoter::founded(founded);
         let mut make = |host: usize| {
             let offset = draw.time(Duration::from_secs(1), Duration::from_secs(9_000));
             let (rate, is_fast) = (draw.below(200) as u32, draw.permille(500));
@@ -296,7 +297,7 @@ impl World {
                 self.stopped(host);
                 return Ok(());
             }
-            self.perform(host, &voter, output)?;
+            self.perform(host, output)?;
         }
         self.checks.commits(&voter, commit)?;
         if voter.is_leader() {
@@ -313,10 +314,10 @@ impl World {
         if is_arbiter && is_proven { self.views_do_not_overlap(host) } else { Ok(()) }
     }
 
-    fn perform(&mut self, host: usize, voter: &Voter, output: VoterOutput) -> Check {
+    fn perform(&mut self, host: usize, output: VoterOutput) -> Check {
         let own = self.hosts[host].incarnation;
         match output {
-            VoterOutput::Record(record) => self.checks.stores(voter, own, &record)?,
+            VoterOutput::Record(record) => self.checks.stores(own, &record)?,
             VoterOutput::Send(message) => {
                 self.checks.says(&message)?;
                 self.send(host, message);
@@ -340,6 +341,7 @@ impl World {
                 self.hosts[host].is_arbiter = true;
                 self.report.arbiters += 1;
                 self.report.former_lost += u32::from(former.is_some());
+                self.checks.begins(own, term, former)?;
                 self.begins(host, former)?;
                 self.last_arbiter = Some(host);
             }

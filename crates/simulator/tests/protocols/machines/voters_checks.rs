@@ -18,8 +18,12 @@ pub(super) struct VoterChecks {
     pub(super) disks: BTreeMap<HostIncarnation, StoredVoter>,
     /// The leader of each term.
     leaders: BTreeMap<u64, HostIncarnation>,
+    /// Those that became the arbiter.
+    arbiters: BTreeMap<u64, HostIncarnation>,
     /// Each entry that was ever stored, with the term of the one before it.
     entries: BTreeMap<LogPosition, (LogEntry, u64)>,
+    /// The voters of the new machine.
+    founded: Voters,
     /// The term of each committed entry.
     committed: BTreeMap<u64, u64>,
     /// The state after each applied entry.
@@ -37,6 +41,11 @@ fn has(stored: &StoredVoter, at: LogPosition) -> bool {
 }
 
 impl VoterChecks {
+    /// The checks of a machine that begins with these voters.
+    pub(super) fn new(founded: Voters) -> Self {
+        Self { founded, ..Self::default() }
+    }
+
     /// The last committed entry.
     pub(super) fn last_committed(&self) -> LogPosition {
         let last = self.committed.last_key_value();
@@ -47,16 +56,11 @@ impl VoterChecks {
     }
 
     /// A record is written: what it does to votes and the log.
-    pub(super) fn stores(
-        &mut self,
-        voter: &Voter,
-        own: HostIncarnation,
-        record: &VoterRecord,
-    ) -> Check {
+    pub(super) fn stores(&mut self, own: HostIncarnation, record: &VoterRecord) -> Check {
         match record {
             VoterRecord::Vote { term, vote } if *vote == Some(own) => {
                 self.votes_once(own, *term, own)?;
-                self.term_begins(voter, own, *term)?;
+                self.term_begins(own, *term)?;
             }
             VoterRecord::Append { behind, entries } => self.logs_match(own, *behind, entries)?,
             VoterRecord::Vote { .. } | VoterRecord::Snapshot(_) => {}
@@ -137,12 +141,14 @@ impl VoterChecks {
     }
 
     /// A candidate begins a term that a majority would let it lead.
-    fn term_begins(&self, voter: &Voter, own: HostIncarnation, term: u64) -> Check {
+    fn term_begins(&self, own: HostIncarnation, term: u64) -> Check {
         let known = self.pre_votes.get(&(own, term));
         let would = |it| it == own || known.is_some_and(|known| known.contains(&it));
-        let has_majority = self.disks.get(&own).and_then(|it| it.log.voters().majority(would));
+        let end = self.disks.get(&own).map(|it| it.log.last()).unwrap_or_default();
+        let (voters, _) = self.voters_by(end);
+        let has_majority = voters.majority(would);
         ensure(has_majority == Some(true), "a term begins with a majority", || {
-            format!("{own:?} begins term {term} with {known:?} of {:?}", voter.log().voters())
+            format!("{own:?} begins term {term} with {known:?} of {voters:?}")
         })
     }
 
@@ -165,9 +171,28 @@ impl VoterChecks {
         Ok(())
     }
 
+    /// A leader becomes the arbiter: it knows the one before it, whose host it may call lost at once.
+    pub(super) fn begins(
+        &mut self,
+        own: HostIncarnation,
+        term: u64,
+        former: Option<HostIncarnation>,
+    ) -> Check {
+        let before = self.arbiters.range(..term).next_back().map(|(_, it)| *it);
+        self.arbiters.insert(term, own);
+        ensure(former == before.filter(|it| *it != own), "the former arbiter is known", || {
+            format!("{own:?} begins term {term} after {former:?}, not after {before:?}")
+        })
+    }
+
     /// A voter has committed everything up to a position: it is the same entry everywhere, and a majority has it if this is
     /// the leader.
     pub(super) fn commits(&mut self, voter: &Voter, from: u64) -> Check {
+        if voter.commit() == from {
+            return Ok(());
+        }
+        let (voters, since) = self.voters_by(voter.log().last());
+        let voters = voters.clone();
         for index in from + 1..=voter.commit() {
             let Some(at) = voter.log().position(index) else { continue };
             let term = *self.committed.entry(index).or_insert(at.term);
@@ -175,7 +200,6 @@ impl VoterChecks {
                 format!("entry {index} is committed in terms {term} and {}", at.term)
             })?;
             // The end of a change is decided by the voters that it leaves, and entries in front of it by both.
-            let (voters, since) = (voter.log().voters(), voter.log().voters_index());
             if voter.is_leader() && (voters.is_changing() || index >= since) {
                 let stores = |it| self.disks.get(&it).is_some_and(|stored| has(stored, at));
                 let are_enough = voters.majority(stores) == Some(true);
@@ -185,6 +209,17 @@ impl VoterChecks {
             }
         }
         Ok(())
+    }
+
+    /// The newest voters in the log with this end, with their index, whatever the voter itself has kept of it.
+    fn voters_by(&self, mut end: LogPosition) -> (&Voters, u64) {
+        while let Some((entry, before)) = self.entries.get(&end) {
+            if let LogContent::Voters(voters) = &entry.content {
+                return (voters, end.index);
+            }
+            end = LogPosition { term: *before, index: end.index - 1 };
+        }
+        (&self.founded, 1)
     }
 
     /// A state is made by entries up to an index: the same at every host.
