@@ -88,10 +88,10 @@ pub(super) const VOTER_MUTANTS: &[Mutant] = &[
         test: "voters::",
     },
     Mutant {
-        breaks: "the former arbiter is known",
-        file: REPLICATION,
-        line: "self.stored.log.arbiter_at(leadership.begin - 1)",
-        changed: "self.stored.log.arbiter_at(leadership.begin)",
+        breaks: "the former arbiter is the last one (a leader that was never the arbiter counts)",
+        file: LOG,
+        line: "newest.filter(|_| !self.behind(commit, usize::MAX).iter().any(is_behind))",
+        changed: "newest.filter(|_| !self.behind(commit, 0).iter().any(is_behind))",
         test: "voters::",
     },
     Mutant {

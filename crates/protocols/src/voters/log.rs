@@ -136,7 +136,15 @@ impl VoterLog {
         }
     }
 
-    pub(super) fn arbiter_at(&self, index: u64) -> Option<HostIncarnation> {
+    /// The arbiter of the newest term that has begun here, if that is known to be committed. Otherwise its leader may never have
+    /// been the arbiter. Every arbiter is in the log of every later leader, so nobody was it since.
+    pub(super) fn known_arbiter(&self, commit: u64) -> Option<HostIncarnation> {
+        let newest = self.arbiter_at(self.last().index);
+        let is_behind = |entry: &LogEntry| matches!(entry.content, LogContent::Begin(_));
+        newest.filter(|_| !self.behind(commit, usize::MAX).iter().any(is_behind))
+    }
+
+    fn arbiter_at(&self, index: u64) -> Option<HostIncarnation> {
         let up_to = index.saturating_sub(self.snapshot.last.index) as usize;
         let begins = self.entries.iter().take(up_to).rev().find_map(|entry| match entry.content {
             LogContent::Begin(leader) => Some(leader),

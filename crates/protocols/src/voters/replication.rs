@@ -24,6 +24,8 @@ pub(super) struct Leadership {
     elected: Duration,
     /// The index of its first entry.
     begin: u64,
+    /// The arbiter before it, where that is certain.
+    former: Option<HostIncarnation>,
     /// When it became the arbiter: that entry was committed.
     pub(super) arbiter_since: Option<Duration>,
     pub(super) next_beat: Duration,
@@ -51,6 +53,7 @@ impl Voter {
         self.role = Role::Leader(Leadership {
             elected: now,
             begin,
+            former: self.log().known_arbiter(self.commit).filter(|it| *it != self.own),
             arbiter_since: None,
             next_beat: now,
             peers: BTreeMap::new(),
@@ -188,13 +191,13 @@ impl Voter {
     }
 
     fn become_arbiter(&mut self, now: Duration) {
-        let (own, term) = (self.own, self.term());
+        let term = self.term();
         let Role::Leader(leadership) = &mut self.role else { return };
         if leadership.arbiter_since.is_some() {
             return;
         }
         leadership.arbiter_since = Some(now);
-        let former = self.stored.log.arbiter_at(leadership.begin - 1).filter(|it| *it != own);
+        let former = leadership.former;
         self.act(VoterOutput::Begins { term, former });
     }
 

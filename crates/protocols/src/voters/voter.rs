@@ -36,11 +36,12 @@ pub enum VoterOutput {
         /// The state that was given to [`Voter::compact`].
         state: Vec<u8>,
     },
-    /// This host is the arbiter from now on. All entries that an arbiter before it has committed are applied.
+    /// This host is the arbiter from now on. All entries that an arbiter before it has committed are applied. Its own view is
+    /// valid until [`Voter::arbiter_until`] and no longer, whatever the former arbiter has renewed.
     Begins {
         /// The term.
         term: u64,
-        /// The arbiter before it. Its own host's view is over: its host may be called lost at once.
+        /// The arbiter before it, where this voter is certain of it. Its own host's view is over: that may be called lost at once.
         former: Option<HostIncarnation>,
     },
     /// This host is the arbiter no more.

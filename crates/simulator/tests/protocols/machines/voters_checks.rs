@@ -171,7 +171,7 @@ impl VoterChecks {
         Ok(())
     }
 
-    /// A leader becomes the arbiter: it knows the one before it, whose host it may call lost at once.
+    /// A leader becomes the arbiter: nobody but the one before it is called lost at once.
     pub(super) fn begins(
         &mut self,
         own: HostIncarnation,
@@ -180,7 +180,7 @@ impl VoterChecks {
     ) -> Check {
         let before = self.arbiters.range(..term).next_back().map(|(_, it)| *it);
         self.arbiters.insert(term, own);
-        ensure(former == before.filter(|it| *it != own), "the former arbiter is known", || {
+        ensure(former.is_none() || former == before, "the former arbiter is the last one", || {
             format!("{own:?} begins term {term} after {former:?}, not after {before:?}")
         })
     }
@@ -237,10 +237,9 @@ pub(super) fn views_do_not_overlap(
     now: Duration,
     valid: impl Iterator<Item = (usize, Duration)>,
 ) -> Check {
-    for (host, left) in valid.filter(|(host, left)| *host != arbiter && !left.is_zero()) {
-        return ensure(false, "one valid arbiter at a time", || {
-            format!("host {arbiter} is the arbiter at {now:?}, host {host} for another {left:?}")
-        });
-    }
-    Ok(())
+    let mut others = valid.filter(|(host, left)| *host != arbiter && !left.is_zero());
+    let other = others.next();
+    ensure(other.is_none(), "one valid arbiter at a time", || {
+        format!("host {arbiter} is the arbiter at {now:?}, and {other:?} has that time left")
+    })
 }
