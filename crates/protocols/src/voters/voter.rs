@@ -429,3 +429,166 @@ impl Voter {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::voters::{LogPosition, VoterAnswer};
+
+    const T: Duration = Duration::from_secs(1);
+
+    fn host(number: u64) -> HostIncarnation {
+        HostIncarnation(number)
+    }
+
+    fn at(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    fn founded(voters: &[u64]) -> StoredVoter {
+        let voters = Voters::new(voters.iter().map(|it| host(*it)));
+        StoredVoter::founded(voters.expect("an odd number"))
+    }
+
+    fn voter(own: u64, voters: &[u64]) -> Voter {
+        Voter::new(host(own), HostTiming::new(T), founded(voters), at(0))
+    }
+
+    fn from(number: u64, term: u64, content: VoterContent) -> VoterMessage {
+        VoterMessage { from: host(number), to: host(1), term, content }
+    }
+
+    fn vote(number: u64, term: u64, is_pre: bool) -> VoterMessage {
+        from(number, term, VoterContent::Vote { is_pre, is_granted: true })
+    }
+
+    fn stored(number: u64, sent: Duration, index: u64) -> VoterMessage {
+        from(number, 1, VoterContent::Answer { sent, answer: VoterAnswer::Stored(index) })
+    }
+
+    fn heartbeat(number: u64, term: u64) -> VoterMessage {
+        let before = LogPosition { term: 0, index: 1 };
+        let content = VoterContent::Append { sent: at(7), before, entries: Vec::new(), commit: 1 };
+        from(number, term, content)
+    }
+
+    /// Voter 1 of three, which leads term 1 since 1.1 s and is the arbiter.
+    fn arbiter() -> Voter {
+        let mut voter = voter(1, &[1, 2, 3]);
+        voter.look(at(1_100), 0);
+        voter.hear(vote(2, 1, true), at(1_100), 0);
+        voter.hear(vote(2, 1, false), at(1_100), 0);
+        voter.hear(stored(2, at(1_100), 2), at(1_150), 0);
+        voter
+    }
+
+    #[test]
+    fn a_voter_alone_is_the_arbiter_at_once() {
+        let mut voter = voter(1, &[1]);
+        let outputs = voter.look(at(0), 0);
+        assert!(outputs.contains(&VoterOutput::Begins { term: 1, former: None }), "{outputs:?}");
+        let outputs = voter.propose(vec![7], at(9)).expect("an arbiter");
+        assert!(matches!(outputs[0], VoterOutput::Record(VoterRecord::Append { behind: 2, .. })));
+        assert_eq!(outputs[1], VoterOutput::Apply { index: 3, data: vec![7] });
+        assert_eq!((voter.is_arbiter(at(99_000)), voter.majority_loss(at(99_000))), (true, None));
+    }
+
+    #[test]
+    fn a_lease_counts_from_sending_and_ends_after_t() {
+        let mut voter = arbiter();
+        assert_eq!(voter.arbiter_until(at(1_150)), Some(at(2_100)));
+        assert_eq!(voter.judges_from(), Some(at(1_150) + T + at(100)));
+        voter.look(at(1_400), 0);
+        voter.hear(stored(2, at(1_400), 2), at(2_050), 0);
+        assert_eq!(voter.arbiter_until(at(2_050)), Some(at(2_400)));
+        assert!(voter.is_arbiter(at(2_399)) && !voter.is_arbiter(at(2_400)));
+        let refused = voter.propose(vec![1], at(2_400)).unwrap_err();
+        assert_eq!(refused, ProposalError::NotArbiter { arbiter: Some(host(1)) });
+        assert_eq!(voter.look(at(2_400), 0)[0], VoterOutput::Ends { term: 1 });
+        assert!(!voter.is_leader());
+    }
+
+    #[test]
+    fn without_a_majority_the_silent_voters_are_named() {
+        let mut voter = arbiter();
+        assert_eq!(voter.majority_loss(at(2_000)), None);
+        voter.look(at(3_000), 0);
+        let loss = voter.majority_loss(at(3_000)).expect("nobody answers");
+        assert_eq!(loss, MajorityLoss { since: at(1_150), silent: vec![host(2), host(3)] });
+        voter.hear(vote(3, 2, true), at(3_100), 0);
+        assert_eq!(voter.majority_loss(at(3_100)), None);
+    }
+
+    #[test]
+    fn a_voter_that_hears_a_leader_votes_for_that_one_alone() {
+        let mut voter = voter(1, &[1, 2, 3]);
+        voter.hear(heartbeat(2, 4), at(100), 0);
+        let ask = |number, term| {
+            let last = LogPosition { term: 0, index: 1 };
+            from(number, term, VoterContent::Ask { is_pre: false, last })
+        };
+        let granted = |outputs: &[VoterOutput]| {
+            outputs.iter().any(|output| match output {
+                VoterOutput::Send(VoterMessage { content, .. }) => {
+                    *content == VoterContent::Vote { is_pre: false, is_granted: true }
+                }
+                _ => false,
+            })
+        };
+        assert!(!granted(&voter.hear(ask(3, 9), at(1_100), 0)));
+        assert_eq!(voter.term(), 4, "nor does it take the term");
+        assert!(granted(&voter.clone().hear(ask(2, 9), at(1_100), 0)), "its leader asks anew");
+        assert!(granted(&voter.hear(ask(3, 9), at(1_200), 0)));
+        assert_eq!(voter.stored().vote, Some(host(3)));
+    }
+
+    #[test]
+    fn a_vote_is_recorded_before_it_is_given() {
+        let mut voter = voter(1, &[1, 2, 3]);
+        let last = LogPosition { term: 0, index: 1 };
+        let ask = from(2, 1, VoterContent::Ask { is_pre: false, last });
+        let outputs = voter.hear(ask, at(1_100), 0);
+        let vote = VoterRecord::Vote { term: 1, vote: Some(host(2)) };
+        let at_end = outputs.len() - 1;
+        assert!(outputs[..at_end].contains(&VoterOutput::Record(vote)), "{outputs:?}");
+        assert!(matches!(outputs[at_end], VoterOutput::Send(_)));
+    }
+
+    #[test]
+    fn what_no_voter_can_have_said_is_dropped_and_counted() {
+        let mut voter = arbiter();
+        let to_another = VoterMessage { to: host(9), ..vote(2, 1, true) };
+        let second_leader = heartbeat(2, 1);
+        let huge = vote(2, u64::MAX, false);
+        let never_sent = stored(2, at(9_000), 2);
+        let never_written = stored(2, at(1_150), 99);
+        for message in [to_another, second_leader, huge, never_sent, never_written] {
+            assert_eq!(voter.hear(message, at(1_160), 0), []);
+        }
+        voter.hear(stored(8, at(1_100), 2), at(1_160), 0);
+        let old = VoterMessage { term: 0, ..stored(2, at(1_100), 2) };
+        voter.hear(old, at(1_160), 0);
+        assert_eq!(voter.dropped(), DroppedMessages { garbled: 5, old: 1, foreign: 1 });
+        assert_eq!((voter.term(), voter.is_arbiter(at(1_160))), (1, true));
+    }
+
+    #[test]
+    fn voters_change_one_change_at_a_time_to_hosts_that_have_the_log() {
+        let mut voter = arbiter();
+        let wanted = |hosts: &[u64]| hosts.iter().map(|it| host(*it)).collect::<BTreeSet<_>>();
+        let now = at(1_200);
+        let even = voter.change_voters(&wanted(&[1, 2]), now);
+        assert_eq!(even, Err(ProposalError::Voters(VotersError::Even(2))));
+        let unknown = voter.change_voters(&wanted(&[1, 2, 4]), now);
+        assert_eq!(unknown, Err(ProposalError::Behind(host(4))));
+        assert_eq!(voter.change_voters(&wanted(&[3]), now), Err(ProposalError::Silent));
+        voter.teach(wanted(&[4]));
+        voter.look(now, 0);
+        voter.hear(stored(4, now, 2), now, 0);
+        assert!(voter.change_voters(&wanted(&[1, 2, 4]), now).is_ok());
+        let second = voter.change_voters(&wanted(&[1]), now);
+        assert_eq!(second, Err(ProposalError::Changing));
+        voter.hear(stored(2, now, 3), now, 0);
+        assert_eq!(voter.log().voters(), founded(&[1, 2, 4]).log.voters());
+    }
+}
