@@ -10,8 +10,9 @@ use landeck_wire::HostIncarnation;
 
 use super::log::LogPosition;
 use super::message::VoterContent;
+use super::role::Role;
 use super::stored::VoterRecord;
-use super::voter::{Role, Voter};
+use super::voter::Voter;
 
 /// A part of a time, as large as the number that was drawn.
 pub(super) fn part(of: Duration, random: u64) -> Duration {

@@ -15,6 +15,7 @@
 //! | [`stored`] | the state that outlives a daemon, and the records that change it |
 //! | [`message`] | the messages between voters, and which of them are garbled |
 //! | [`voter`] | the machine: its time, its role, its driver's calls |
+//! | `role` | a follower, a candidate, or a leader with its peers |
 //! | `election` | asking for votes and giving them |
 //! | `replication` | a leader's peers, its lease, and what is committed |
 //! | `following` | what a voter takes from a leader |
@@ -25,6 +26,7 @@ pub mod log;
 pub mod message;
 pub mod quorum;
 mod replication;
+mod role;
 pub mod stored;
 pub mod voter;
 

@@ -12,40 +12,11 @@ use super::election::part;
 use super::log::LogContent;
 use super::message::{VoterAnswer, VoterContent};
 use super::quorum::Voters;
-use super::voter::{Role, Voter, VoterOutput};
+use super::role::{Leadership, Peer, Role};
+use super::voter::{Voter, VoterOutput};
 
 /// The most entries in a message.
 const ENTRIES_MAX: usize = 256;
-
-/// The state of a leader.
-#[derive(Clone, Debug)]
-pub(super) struct Leadership {
-    /// When it was elected.
-    elected: Duration,
-    /// The index of its first entry.
-    begin: u64,
-    /// The arbiter before it, where that is certain.
-    former: Option<HostIncarnation>,
-    /// When it became the arbiter: that entry was committed.
-    pub(super) arbiter_since: Option<Duration>,
-    pub(super) next_beat: Duration,
-    peers: BTreeMap<HostIncarnation, Peer>,
-}
-
-/// A leader's knowledge of a voter or learner.
-#[derive(Clone, Copy, Debug)]
-struct Peer {
-    /// The index of the next entry to send.
-    next: u64,
-    /// The index up to which it has stored the log.
-    stored: u64,
-    /// The sending time of the newest message that it has answered.
-    answered: Option<Duration>,
-    /// The sending time of the message under way.
-    under_way: Option<Duration>,
-    /// The commit index that it was told last.
-    told: u64,
-}
 
 impl Voter {
     pub(super) fn lead(&mut self, now: Duration) {

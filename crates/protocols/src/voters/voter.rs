@@ -11,7 +11,7 @@ use landeck_wire::HostIncarnation;
 use super::log::{LogContent, LogEntry, VoterLog};
 use super::message::{VoterContent, VoterMessage};
 use super::quorum::{Voters, VotersError};
-use super::replication::Leadership;
+use super::role::{Leadership, Role};
 use super::stored::{StoredVoter, VoterRecord};
 use crate::hosts::timing::HostTiming;
 
@@ -92,17 +92,6 @@ pub struct MajorityLoss {
     pub since: Duration,
     /// The voters that have been silent for T.
     pub silent: Vec<HostIncarnation>,
-}
-
-/// The role of a voter in its term.
-#[derive(Clone, Debug)]
-pub(super) enum Role {
-    /// It follows a leader, or waits for one.
-    Follower,
-    /// It asks for votes, or only whether it would get them.
-    Candidate { is_pre: bool, granted: BTreeSet<HostIncarnation> },
-    /// It leads.
-    Leader(Leadership),
 }
 
 /// A voter, or a host that learns the log and may become one.

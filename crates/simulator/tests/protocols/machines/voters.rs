@@ -76,7 +76,7 @@ pub(super) struct VoterHost {
     pub(super) voter: Option<Voter>,
     /// The moment of the next planned look.
     pub(super) planned: Option<Duration>,
-    /// What came while the daemon stood still.
+    /// The messages that came while the daemon stood still.
     pub(super) frozen: Option<Vec<VoterMessage>>,
     /// The state, and the index up to which entries are in it.
     state: u64,

@@ -14,7 +14,7 @@ use super::host_checks::{Check, ensure};
 /// The observations of a run.
 #[derive(Debug, Default)]
 pub(super) struct VoterChecks {
-    /// What each incarnation has stored, also after its end.
+    /// The state that each incarnation has stored, also after its end.
     pub(super) disks: BTreeMap<HostIncarnation, StoredVoter>,
     /// The leader of each term.
     leaders: BTreeMap<u64, HostIncarnation>,

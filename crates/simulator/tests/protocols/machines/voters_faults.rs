@@ -184,7 +184,7 @@ impl World {
     }
 }
 
-/// What must hold about time.
+/// Properties of time.
 impl World {
     pub(super) fn is_arbiter(&self, host: usize) -> bool {
         let it = &self.hosts[host];
