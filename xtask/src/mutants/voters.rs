@@ -43,21 +43,21 @@ pub(super) const VOTER_MUTANTS: &[Mutant] = &[
         file: ELECTION,
         line: "!self.is_bound(from, now) && last >= self.log().last();",
         changed: "!self.is_bound(from, now) && last.index >= self.log().last().index;",
-        test: "voters::",
+        test: "protocols units: voters::voter::tests::a_newer_log",
     },
     Mutant {
         breaks: "a connected majority goes on (a voter that a change leaves out does not lead)",
         file: ELECTION,
         line: "if self.log().may_lead(self.own, self.commit) {",
         changed: "if self.log().voters().contains(self.own) {",
-        test: "voters::",
+        test: "protocols units: voters::voter::tests::a_voter_that_a_change",
     },
     Mutant {
         breaks: "a given word stays (an entry of an old term is committed by count)",
         file: REPLICATION,
         line: "if stored <= self.commit || stored < begin {",
         changed: "if stored <= self.commit || begin == 0 {",
-        test: "voters::",
+        test: "protocols units: voters::voter::tests::an_entry_of_an_old_term",
     },
     Mutant {
         breaks: "an arbiter without a majority ends within T (it goes on)",
@@ -78,7 +78,7 @@ pub(super) const VOTER_MUTANTS: &[Mutant] = &[
         file: REPLICATION,
         line: "if term < self.term() {",
         changed: "if term == 0 {",
-        test: "voters::",
+        test: "protocols units: voters::voter::tests::an_entry_of_an_old_term",
     },
     Mutant {
         breaks: "no voter before it has caught up",
@@ -113,7 +113,7 @@ pub(super) const VOTER_MUTANTS: &[Mutant] = &[
         file: FOLLOWING,
         line: "self.commit_to(commit.min(end).max(self.commit));",
         changed: "self.commit_to(commit.min(self.log().last().index).max(self.commit));",
-        test: "voters::",
+        test: "protocols units: voters::voter::tests::a_voter_commits_only",
     },
     Mutant {
         breaks: "one valid arbiter at a time (a voter is bound for less than T)",
@@ -134,7 +134,7 @@ pub(super) const VOTER_MUTANTS: &[Mutant] = &[
         file: LOG,
         line: "self.changes.retain(|change| *change <= index);",
         changed: "self.changes.retain(|change| *change <= index + 1);",
-        test: "voters::",
+        test: "protocols units: voters::log::",
     },
     Mutant {
         breaks: "one arbiter per term (a majority is anybody)",
@@ -190,6 +190,6 @@ pub(super) const VOTER_MUTANTS: &[Mutant] = &[
         file: VOTER,
         line: "log.arbiter().is_none_or(|it| it == own);",
         changed: "log.arbiter().is_none_or(|it| it.0 > 0);",
-        test: "voters::",
+        test: "protocols units: voters::voter::tests::a_voter_that_another",
     },
 ];

@@ -580,4 +580,103 @@ mod tests {
         voter.hear(stored(2, now, 3), now, 0);
         assert_eq!(voter.log().voters(), founded(&[1, 2, 4]).log.voters());
     }
+
+    /// Entries of a leader, behind a position.
+    fn entries(number: u64, (term, index): (u64, u64), new: &[LogEntry]) -> VoterMessage {
+        let before = LogPosition { term, index };
+        let (term, entries) = (new.last().map_or(term, |entry| entry.term), new.to_vec());
+        let content = VoterContent::Append { sent: at(7), before, entries, commit: 1 };
+        from(number, term, content)
+    }
+
+    fn data(term: u64) -> LogEntry {
+        LogEntry { term, content: LogContent::Data(vec![9]) }
+    }
+
+    fn says(outputs: &[VoterOutput], is_it: impl Fn(&VoterContent) -> bool) -> bool {
+        let is_said = |output: &VoterOutput| match output {
+            VoterOutput::Send(VoterMessage { content, .. }) => is_it(content),
+            _ => false,
+        };
+        outputs.iter().any(is_said)
+    }
+
+    #[test]
+    fn a_newer_log_is_elected_not_a_longer_one() {
+        let mut voter = voter(1, &[1, 2, 3]);
+        voter.hear(entries(2, (0, 1), &[data(5)]), at(0), 0);
+        let granted = |voter: &mut Voter, term, index| {
+            let last = LogPosition { term, index };
+            let ask = from(3, 6, VoterContent::Ask { is_pre: true, last });
+            let outputs = voter.hear(ask, at(1_200), 0);
+            says(&outputs, |it| *it == VoterContent::Vote { is_pre: true, is_granted: true })
+        };
+        assert!(!granted(&mut voter, 4, 9) && !granted(&mut voter, 5, 1));
+        assert!(granted(&mut voter, 5, 2));
+    }
+
+    #[test]
+    fn an_entry_of_an_old_term_is_committed_by_one_of_the_own_term() {
+        let mut voter = voter(1, &[1, 2, 3]);
+        voter.hear(entries(2, (0, 1), &[data(1)]), at(0), 0);
+        voter.look(at(1_200), 0);
+        voter.hear(vote(3, 2, true), at(1_200), 0);
+        voter.hear(vote(3, 2, false), at(1_200), 0);
+        assert!(voter.is_leader());
+        let answer = |index| VoterMessage { term: 2, ..stored(3, at(1_200), index) };
+        voter.hear(answer(2), at(1_210), 0);
+        assert_eq!(voter.commit(), 1, "another leader may still cut it");
+        voter.hear(VoterMessage { term: 1, ..answer(3) }, at(1_210), 0);
+        assert_eq!((voter.commit(), voter.dropped().old), (1, 1), "the answer to an old leader");
+        voter.hear(answer(3), at(1_210), 0);
+        assert_eq!(voter.commit(), 3);
+    }
+
+    #[test]
+    fn a_voter_commits_only_entries_that_its_leader_has() {
+        let mut voter = voter(1, &[1, 2, 3]);
+        voter.hear(entries(2, (0, 1), &[data(1)]), at(0), 0);
+        let before = LogPosition { term: 0, index: 1 };
+        let content = VoterContent::Append { sent: at(7), before, entries: Vec::new(), commit: 2 };
+        voter.hear(from(3, 2, content), at(2_000), 0);
+        assert_eq!(voter.commit(), 1);
+    }
+
+    #[test]
+    fn a_voter_that_a_change_leaves_out_leads_until_that_is_committed() {
+        let mut voter = voter(1, &[1, 2, 3]);
+        let (all, left) = (founded(&[1, 2, 3]), founded(&[2]));
+        let (all, left) = (all.log.voters().clone(), left.log.voters().clone());
+        let change = [all.changing_to(&left), left];
+        let change = change.map(|it| LogEntry { term: 1, content: LogContent::Voters(it) });
+        voter.hear(entries(3, (0, 1), &change), at(0), 0);
+        let outputs = voter.look(at(1_200), 0);
+        assert!(says(&outputs, |it| matches!(it, VoterContent::Ask { is_pre: true, .. })));
+        voter.hear(vote(2, 2, true), at(1_200), 0);
+        voter.hear(vote(2, 2, false), at(1_200), 0);
+        assert!(voter.is_leader());
+        let begun = VoterMessage { term: 2, ..stored(2, at(1_200), 4) };
+        let outputs = voter.hear(begun, at(1_210), 0);
+        assert_eq!(
+            (outputs.last(), voter.is_leader()),
+            (Some(&VoterOutput::Ends { term: 2 }), false)
+        );
+        let outputs = voter.look(at(9_000), 0);
+        assert_eq!(outputs, [], "it is committed");
+    }
+
+    #[test]
+    fn a_voter_that_another_one_has_led_is_not_alone() {
+        let mut stored = founded(&[1]);
+        let begin = |leader| LogEntry { term: 1, content: LogContent::Begin(host(leader)) };
+        stored.write(&VoterRecord::Append { behind: 1, entries: vec![begin(2)] });
+        let leads = |stored: &StoredVoter, now| {
+            let mut voter = Voter::new(host(1), HostTiming::new(T), stored.clone(), at(0));
+            voter.look(now, 0);
+            voter.is_leader()
+        };
+        assert!(!leads(&stored, at(1_099)) && leads(&stored, at(1_100)));
+        stored.write(&VoterRecord::Append { behind: 1, entries: vec![begin(1)] });
+        assert!(leads(&stored, at(0)));
+    }
 }

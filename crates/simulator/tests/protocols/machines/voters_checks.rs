@@ -124,6 +124,8 @@ impl VoterChecks {
             VoterContent::Vote { is_pre: false, is_granted: true } => {
                 self.votes_once(*from, *term, *to)
             }
+            // A candidate votes for itself.
+            VoterContent::Ask { is_pre: false, .. } => self.votes_once(*from, *term, *from),
             VoterContent::Vote { is_pre: true, is_granted: true } => {
                 self.pre_votes.entry((*to, *term)).or_default().insert(*from);
                 Ok(())
