@@ -102,7 +102,7 @@ pub(super) const VOTER_MUTANTS: &[Mutant] = &[
         test: "voters::",
     },
     Mutant {
-        breaks: "logs match (entries are taken behind another entry)",
+        breaks: "a majority has what is committed (entries are taken behind another one)",
         file: FOLLOWING,
         line: "self.log().position(before.index) != Some(before)",
         changed: "self.log().position(before.index).is_none()",
@@ -191,5 +191,12 @@ pub(super) const VOTER_MUTANTS: &[Mutant] = &[
         line: "log.arbiter().is_none_or(|it| it == own);",
         changed: "log.arbiter().is_none_or(|it| it.0 > 0);",
         test: "protocols units: voters::voter::tests::a_voter_that_another",
+    },
+    Mutant {
+        breaks: "nobody else is called lost before T + 0.1 s",
+        file: VOTER,
+        line: "Some(since.saturating_add(self.timing.lost_after()))",
+        changed: "Some(since.saturating_add(self.timing.interval()))",
+        test: "protocols units: voters::voter::tests::a_lease_counts",
     },
 ];
