@@ -26,6 +26,8 @@ pub(super) struct VoterChecks {
     founded: Voters,
     /// The term of each committed entry.
     committed: BTreeMap<u64, u64>,
+    /// The term in which each was committed, which may be a later one.
+    committed_in: BTreeMap<u64, u64>,
     /// The state after each applied entry.
     folded: BTreeMap<u64, u64>,
     votes: BTreeMap<(HostIncarnation, u64), HostIncarnation>,
@@ -164,7 +166,8 @@ impl VoterChecks {
         ensure(first == own, "one arbiter per term", || {
             format!("{first:?} and {own:?} in {term}")
         })?;
-        for (index, term) in self.committed.iter().filter(|(_, it)| **it < term) {
+        let is_earlier = |index: &u64| self.committed_in.get(index).is_some_and(|it| *it < term);
+        for (index, term) in self.committed.iter().filter(|(index, _)| is_earlier(index)) {
             let at = LogPosition { term: *term, index: *index };
             ensure(has(voter.stored(), at), "a given word stays", || {
                 format!("{own:?} leads {} without {at:?}", voter.term())
@@ -198,6 +201,7 @@ impl VoterChecks {
         for index in from + 1..=voter.commit() {
             let Some(at) = voter.log().position(index) else { continue };
             let term = *self.committed.entry(index).or_insert(at.term);
+            self.committed_in.entry(index).or_insert(voter.term());
             ensure(term == at.term, "a given word stays", || {
                 format!("entry {index} is committed in terms {term} and {}", at.term)
             })?;
