@@ -14,11 +14,13 @@ mod list;
 mod routes;
 mod stored;
 mod traces;
+mod voters;
 
 use list::{MUTANTS, Mutant};
 use routes::ROUTE_MUTANTS;
 use stored::STORED_MUTANTS;
 use traces::TRACE_MUTANTS;
+use voters::VOTER_MUTANTS;
 
 /// Stands between a crate and the name of a unit test there. Trunks number what they carry, for example, so no simulated word
 /// comes out of order.
@@ -60,7 +62,8 @@ pub(crate) fn run(root: &Path, of: &str) -> Result<bool, Problem> {
 }
 
 fn all() -> impl Iterator<Item = &'static Mutant> {
-    MUTANTS.iter().chain(ROUTE_MUTANTS).chain(STORED_MUTANTS).chain(TRACE_MUTANTS)
+    let lists = [MUTANTS, ROUTE_MUTANTS, STORED_MUTANTS, TRACE_MUTANTS, VOTER_MUTANTS];
+    lists.into_iter().flatten()
 }
 
 /// A copy of the repository with a build of its own.

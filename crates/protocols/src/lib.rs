@@ -1,4 +1,4 @@
-//! Views, membership, the door, agreement, flood, the group service and several hosts, as pure state machines. They
+//! Views, membership, the door, agreement, flood, the group service, several hosts and their voters, as pure state machines. They
 //! decide which processes belong together, which others are admitted, and what members that may die agree on. Time is
 //! an argument, and a machine returns its actions instead of performing them.
 
@@ -13,3 +13,4 @@ mod record;
 pub mod restarts;
 pub mod service;
 pub mod view;
+pub mod voters;

@@ -46,7 +46,7 @@ fn start(hosts: &Hosts, launcher: &Path, out: &PathBuf) -> Child {
     command.args(["--on-failure", "notify", "--host-timeout", "0.5", "--output-dir"]).arg(out);
     command.args([env!("CARGO_BIN_EXE_ordered"), "--seconds", "6", "--every", "10"]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.spawn().unwrap()
+    command.spawn().expect("the launcher starts")
 }
 
 /// Waits until all members are in the midst of it.

@@ -15,6 +15,7 @@ mod pairs;
 mod routes;
 mod silences;
 mod stored;
+mod voters;
 
 use crate::machines::ProtocolFailure;
 use landeck_testing::{Random, seed};

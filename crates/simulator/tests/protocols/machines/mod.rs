@@ -17,6 +17,9 @@
 //! | [`routes`] | pairs of hosts whose connections pass gateways, under cuts |
 //! | [`silences`] | a connection that carries nothing, or whose receiver does not read |
 //! | [`stored`] | messages whose data stay on hosts, over connections that break and relays that start again |
+//! | [`voters`] | voters of a machine: their disks, clocks and messages |
+//! | [`voters_directed`] | such runs in which certain faults meet |
+//! | [`voters_faults`] | the faults of such a run, and what must hold about time |
 //! | `growth_parts` | the parts of such jobs, and a checker for each property |
 //! | `host_checks` | the properties of hosts, a checker each |
 //! | `hosts_setting` | the faults of a run |
@@ -24,6 +27,8 @@
 //! | `route_setting` | drawn machines of several networks, their paths and their faults |
 //! | `stored_checks` | the properties of such messages, a checker each |
 //! | `stored_host` | a host that stores data, and its relay |
+//! | `voters_checks` | the properties of the voters' log, a checker each |
+//! | `voters_network` | cuts, and which hosts reach each other |
 //! | `clock`, `link`, `draw`, `event_log` | clocks, links, random numbers, the last events |
 
 pub(crate) mod carried;
@@ -48,6 +53,11 @@ pub(crate) mod silences;
 pub(crate) mod stored;
 mod stored_checks;
 mod stored_host;
+pub(crate) mod voters;
+mod voters_checks;
+pub(crate) mod voters_directed;
+pub(crate) mod voters_faults;
+mod voters_network;
 
 pub(crate) use event_log::ProtocolFailure;
 pub(crate) use hosts_setting::{FaultRates, HostsSetting};
