@@ -1,4 +1,4 @@
-//! Views, membership, the door, agreement, flood, the group service and several hosts, as pure state machines. They
+//! Views, membership, the door, agreement, flood, the group service, several hosts and ordered groups over them, as pure state machines. They
 //! decide which processes belong together, which others are admitted, and what members that may die agree on. Time is
 //! an argument, and a machine returns its actions instead of performing them.
 
@@ -9,6 +9,7 @@ pub mod door;
 pub mod flood;
 pub mod hosts;
 pub mod membership;
+pub mod order;
 mod record;
 pub mod restarts;
 pub mod service;

@@ -1,0 +1,698 @@
+//! A holder of a group: its copy of the log on one host, as a copy, as the home, and on the way from one to the other.
+//!
+//! Copies are prefixes of one sequence, so the machine knows positions and the meaning of entries; contents are the
+//! driver's. Messages of another epoch, of a host that is no holder and garbled ones are dropped and counted.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::copy::OrderCopy;
+use super::feeding::Feeds;
+use super::fold::{Asked, OrderEntry, OrderFold, Party};
+use super::homes::HomeReport;
+use super::message::{CopyReport, OrderContent, OrderMessage};
+use super::requests::{OrderAnswer, Requests, WindowFull};
+use super::takeover::Takeover;
+use super::words::{GroupChange, GroupStanding, GroupWord, HolderId, OutCause};
+use crate::hosts::HostTiming;
+use crate::hosts::timing::Looks;
+use std::collections::BTreeMap;
+
+/// An action for the driver of a holder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OrderOutput {
+    /// Send a message to another holder. A feed takes its entries from the copy, a beginning the content of the state.
+    Send {
+        /// The holder.
+        to: HolderId,
+        /// The message.
+        message: OrderMessage,
+    },
+    /// Write an entry at the end of the copy.
+    Stored {
+        /// Its position.
+        position: u64,
+        /// The entry.
+        entry: OrderEntry,
+    },
+    /// The copy begins with the state at this position, which came with the message; what was there before is dropped.
+    Begun {
+        /// The position.
+        at: u64,
+    },
+    /// Drop the copy: it is begun anew by the next home.
+    Dropped,
+    /// Deliver these entries to the host's parties.
+    Deliver {
+        /// The position of the first.
+        from: u64,
+        /// The position behind the last.
+        to: u64,
+    },
+    /// A request of a party has its entry.
+    Answer(OrderAnswer),
+    /// Report something to the arbiter.
+    Report {
+        /// The epoch of the report.
+        epoch: u64,
+        /// The report.
+        report: HomeReport,
+    },
+    /// The holder was put out: its copy is worth nothing, and its parties are members no more.
+    Evicted(OutCause),
+    /// No complete copy of the group is left.
+    GroupLost,
+}
+
+/// The messages that a holder has dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DroppedMessages {
+    /// Those of another epoch.
+    pub stale: u64,
+    /// Those of a host that is no holder, or not in the place to send it.
+    pub foreign: u64,
+    /// Those that cannot be.
+    pub garbled: u64,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Role {
+    Following,
+    TakingOver(Takeover),
+    Open(Feeds),
+    Over,
+}
+
+/// A holder of a group.
+#[derive(Clone, Debug)]
+pub struct Holder {
+    pub(super) own: HolderId,
+    pub(super) standing: GroupStanding,
+    pub(super) copy: OrderCopy,
+    pub(super) role: Role,
+    pub(super) requests: Requests,
+    timing: HostTiming,
+    valid_until: Duration,
+    /// When each holder has answered this home last.
+    heard: BTreeMap<HolderId, Duration>,
+    looks: Looks,
+    /// The wanted next home, once this one is to close.
+    next_home: Option<HolderId>,
+    slow: Option<HolderId>,
+    dropped: DroppedMessages,
+}
+
+impl Holder {
+    /// Creates a holder that the words up to `standing` have registered.
+    #[must_use]
+    pub fn new(own: HolderId, standing: GroupStanding, timing: HostTiming, now: Duration) -> Self {
+        let is_first = standing.epoch == own.word;
+        let mut holder = Self {
+            own,
+            standing,
+            copy: if is_first { OrderCopy::created(own) } else { OrderCopy::new(own) },
+            role: Role::Following,
+            requests: Requests::default(),
+            timing,
+            valid_until: Duration::ZERO,
+            heard: BTreeMap::new(),
+            looks: Looks::new(now),
+            next_home: None,
+            slow: None,
+            dropped: DroppedMessages::default(),
+        };
+        if holder.standing.home == Some(own) {
+            holder.role = Role::TakingOver(Takeover::default());
+        }
+        holder
+    }
+
+    /// Its identity.
+    #[must_use]
+    pub const fn id(&self) -> HolderId {
+        self.own
+    }
+
+    /// Its epoch, by the words it has.
+    #[must_use]
+    pub const fn epoch(&self) -> u64 {
+        self.standing.epoch
+    }
+
+    /// The number of entries of its copy.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.copy.length()
+    }
+
+    /// The position before which all holders that count have stored everything, as far as it knows.
+    #[must_use]
+    pub const fn stable(&self) -> u64 {
+        self.copy.stable()
+    }
+
+    /// The position before which everything is delivered.
+    #[must_use]
+    pub const fn delivered(&self) -> u64 {
+        self.copy.delivered()
+    }
+
+    /// The position from which entries are kept for other holders.
+    #[must_use]
+    pub const fn kept_from(&self) -> u64 {
+        self.copy.kept_from()
+    }
+
+    /// The state that follows from its copy.
+    #[must_use]
+    pub const fn fold(&self) -> &OrderFold {
+        self.copy.fold()
+    }
+
+    /// Whether its copy has everything from the group's beginning, in itself or in its state.
+    #[must_use]
+    pub const fn is_complete(&self) -> bool {
+        self.copy.is_complete()
+    }
+
+    /// Whether it is the home and has begun its epoch.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        matches!(self.role, Role::Open(_))
+    }
+
+    /// Whether the group is over for it: it was put out, or the group is lost.
+    #[must_use]
+    pub const fn is_over(&self) -> bool {
+        matches!(self.role, Role::Over)
+    }
+
+    /// The holders that count: those of the own copy that are registered.
+    #[must_use]
+    pub fn counted(&self) -> BTreeSet<HolderId> {
+        self.copy.fold().present().intersection(&self.standing.registered).copied().collect()
+    }
+
+    /// The holder whose lag has made the home refuse a request last.
+    #[must_use]
+    pub const fn slow(&self) -> Option<HolderId> {
+        self.slow
+    }
+
+    /// The messages that it has dropped.
+    #[must_use]
+    pub const fn dropped(&self) -> DroppedMessages {
+        self.dropped
+    }
+
+    /// The host's view is valid until this time of its clock.
+    pub fn renewed(&mut self, valid_until: Duration) {
+        self.valid_until = valid_until;
+    }
+
+    /// Applies a word of the arbiter about the group.
+    pub fn word(&mut self, word: &GroupWord, now: Duration) -> Vec<OrderOutput> {
+        if self.is_over() {
+            return Vec::new();
+        }
+        self.standing.apply(word);
+        match word.change {
+            GroupChange::Out(holder, cause) if holder == self.own => {
+                self.role = Role::Over;
+                vec![OrderOutput::Evicted(cause)]
+            }
+            GroupChange::Lost => {
+                self.role = Role::Over;
+                vec![OrderOutput::GroupLost]
+            }
+            GroupChange::Home(home) => self.new_epoch(home, now),
+            _ => self.go_on(now, false),
+        }
+    }
+
+    fn new_epoch(&mut self, home: HolderId, now: Duration) -> Vec<OrderOutput> {
+        let mut outputs = Vec::new();
+        // It may have entries of the former home that no complete copy has.
+        if !self.copy.is_complete() && self.copy.has_begun() {
+            self.copy = OrderCopy::new(self.own);
+            outputs.push(OrderOutput::Dropped);
+        }
+        (self.role, self.next_home) = (Role::Following, None);
+        if home == self.own {
+            self.role = Role::TakingOver(Takeover::default());
+            self.heard.clear();
+            outputs.extend(self.take_over(now, true));
+        }
+        outputs
+    }
+
+    /// Takes a message. `entries` are those of a feed.
+    pub fn receive(
+        &mut self,
+        from: HolderId,
+        message: OrderMessage,
+        entries: &[OrderEntry],
+        now: Duration,
+    ) -> Vec<OrderOutput> {
+        let epoch = self.standing.epoch;
+        let OrderMessage { epoch: of, content } = message;
+        if self.is_over() || !self.standing.registered.contains(&from) {
+            self.dropped.foreign += 1;
+            return Vec::new();
+        }
+        if matches!(
+            content,
+            OrderContent::Stored(_) | OrderContent::Report(_) | OrderContent::Behind
+        ) {
+            self.heard.insert(from, now);
+        }
+        let is_current = of == epoch && self.may_send(from, &content);
+        if !is_current {
+            let dropped = &mut self.dropped;
+            *if of == epoch { &mut dropped.foreign } else { &mut dropped.stale } += 1;
+            let behind = || self.send(from, OrderContent::Behind);
+            return (of > epoch).then(behind).into_iter().collect();
+        }
+        match content {
+            OrderContent::Feed { from: first, count, stable } => {
+                if entries.len() != count as usize || stable > first + u64::from(count) {
+                    self.dropped.garbled += 1;
+                    return Vec::new();
+                }
+                self.take_feed(from, (first, entries), stable, now)
+            }
+            OrderContent::Begin { at, stable, fold } => {
+                self.take_begin(from, (at, stable, fold), now)
+            }
+            OrderContent::Stored(length) => self.take_stored(from, length, now),
+            OrderContent::Ask => vec![self.send(from, OrderContent::Report(self.copy_report()))],
+            OrderContent::Report(report) => {
+                let Role::TakingOver(takeover) = &mut self.role else { return Vec::new() };
+                takeover.reported(from, report);
+                self.take_over(now, false)
+            }
+            OrderContent::Fetch(first) => self.answer_fetch(from, first),
+            OrderContent::Requests { party, first, oldest, asked, died_after } => {
+                if party.holder != from || oldest > first || oldest == 0 {
+                    self.dropped.garbled += 1;
+                    return Vec::new();
+                }
+                let requests = (party, first, oldest, asked, died_after);
+                let mut outputs = self.take_requests(requests, now);
+                outputs.extend(self.serve(now, false));
+                outputs
+            }
+            OrderContent::Full(slow) => {
+                self.slow = Some(slow);
+                Vec::new()
+            }
+            OrderContent::Behind => Vec::new(),
+        }
+    }
+
+    /// Whether a holder is in the place to send this in the current epoch.
+    fn may_send(&self, from: HolderId, content: &OrderContent) -> bool {
+        let is_home = self.standing.home == Some(from);
+        match content {
+            OrderContent::Feed { .. } | OrderContent::Begin { .. } => match &self.role {
+                Role::TakingOver(takeover) => takeover.is_source(from),
+                _ => is_home,
+            },
+            OrderContent::Ask | OrderContent::Fetch(_) | OrderContent::Full(_) => is_home,
+            OrderContent::Stored(_) | OrderContent::Report(_) | OrderContent::Requests { .. } => {
+                self.standing.home == Some(self.own)
+            }
+            OrderContent::Behind => true,
+        }
+    }
+
+    /// Looks at the time. A driver looks once in each interval of [`HostTiming`]. `drained` says that it has read everything
+    /// that has come.
+    pub fn look(&mut self, now: Duration, drained: bool) -> Vec<OrderOutput> {
+        self.looks.look(now, drained, self.timing);
+        let mut outputs = self.go_on(now, true);
+        match self.role {
+            Role::Following => outputs.extend(self.tell_home()),
+            Role::TakingOver(_) | Role::Open(_) => outputs.extend(self.missed(now)),
+            Role::Over => {}
+        }
+        outputs
+    }
+
+    /// Takes a request of a party on this host, and returns its number. The driver keeps its content until it is answered.
+    ///
+    /// # Errors
+    /// [`WindowFull`] if too many requests of the party are unanswered.
+    pub fn ask(
+        &mut self,
+        party: Party,
+        asked: Asked,
+        now: Duration,
+    ) -> Result<(u64, Vec<OrderOutput>), WindowFull> {
+        let number = self.requests.ask(party, asked)?;
+        Ok((number, self.tell_one(party, now)))
+    }
+
+    /// A party on this host died. Its death gets its entry behind those of its requests.
+    pub fn died(&mut self, party: Party, now: Duration) -> Vec<OrderOutput> {
+        self.requests.died(party);
+        self.tell_one(party, now)
+    }
+
+    /// Seals the log, so that a holder on this host becomes the home; without one, the first that counts. False if this is not
+    /// the home, or the only holder that counts.
+    pub fn close(
+        &mut self,
+        to: Option<landeck_wire::HostNumber>,
+        now: Duration,
+    ) -> (bool, Vec<OrderOutput>) {
+        let others: Vec<HolderId> =
+            self.counted().into_iter().filter(|holder| *holder != self.own).collect();
+        let wanted = others.iter().find(|holder| Some(holder.host) == to).or(others.first());
+        if wanted.is_none() || !self.may_accept(now) {
+            return (false, Vec::new());
+        }
+        self.next_home = wanted.copied();
+        let mut outputs = self.store(OrderEntry::Sealed);
+        outputs.extend(self.serve(now, false));
+        (true, outputs)
+    }
+
+    // ---- the copy
+
+    /// Appends an entry to the own copy.
+    pub(super) fn store(&mut self, entry: OrderEntry) -> Vec<OrderOutput> {
+        let position = self.copy.push(&entry);
+        let own = match &entry {
+            OrderEntry::Request { party, number, asked, .. } if party.holder == self.own => {
+                self.requests.stored((*party, *number), position, asked.level)
+            }
+            _ => None,
+        };
+        let stored = OrderOutput::Stored { position, entry };
+        [stored].into_iter().chain(own.map(OrderOutput::Answer)).collect()
+    }
+
+    fn take_feed(
+        &mut self,
+        from: HolderId,
+        (first, entries): (u64, &[OrderEntry]),
+        stable: u64,
+        now: Duration,
+    ) -> Vec<OrderOutput> {
+        let mut outputs = Vec::new();
+        if self.copy.has_begun() && first <= self.copy.length() {
+            let known = (self.copy.length() - first) as usize;
+            let had_view = self.copy.fold().epoch() == self.standing.epoch;
+            for entry in entries.iter().skip(known) {
+                outputs.extend(self.store(entry.clone()));
+            }
+            outputs.extend(self.settle(stable, u64::MAX));
+            if !had_view && self.copy.fold().epoch() == self.standing.epoch {
+                outputs.extend(self.tell_home());
+            }
+        }
+        outputs.extend(self.acknowledge(from, now));
+        outputs
+    }
+
+    fn take_begin(
+        &mut self,
+        from: HolderId,
+        (at, stable, fold): (u64, u64, OrderFold),
+        now: Duration,
+    ) -> Vec<OrderOutput> {
+        if stable > at {
+            self.dropped.garbled += 1;
+            return Vec::new();
+        }
+        let is_news = !self.copy.has_begun() || at > self.copy.length();
+        let mut outputs = Vec::new();
+        if is_news && !self.copy.is_complete() {
+            self.copy.begin(at, stable, fold);
+            outputs.push(OrderOutput::Begun { at });
+            if matches!(self.role, Role::TakingOver(_)) {
+                self.copy.complete();
+            }
+        }
+        outputs.extend(self.acknowledge(from, now));
+        outputs
+    }
+
+    /// Answers the source of entries: a holder says how far its copy goes, a home to be goes on.
+    fn acknowledge(&mut self, from: HolderId, now: Duration) -> Vec<OrderOutput> {
+        match self.role {
+            Role::TakingOver(_) => self.take_over(now, false),
+            _ => {
+                let length = if self.copy.has_begun() { self.copy.length() } else { 0 };
+                vec![self.send(from, OrderContent::Stored(length))]
+            }
+        }
+    }
+
+    /// Everything before `stable` is stable, and nothing before `needed` is needed for others: answers, delivers, forgets.
+    fn settle(&mut self, stable: u64, needed: u64) -> Vec<OrderOutput> {
+        self.copy.stable_until(stable);
+        let answers = self.requests.stable(self.copy.stable());
+        let mut outputs: Vec<OrderOutput> = answers.into_iter().map(OrderOutput::Answer).collect();
+        let from = self.copy.delivered();
+        if self.copy.deliver() {
+            outputs.push(OrderOutput::Deliver { from, to: self.copy.delivered() });
+        }
+        self.copy.forget(needed);
+        outputs
+    }
+
+    pub(super) fn copy_report(&self) -> CopyReport {
+        CopyReport { length: self.copy.length(), is_complete: self.copy.is_complete() }
+    }
+
+    fn answer_fetch(&mut self, from: HolderId, first: Option<u64>) -> Vec<OrderOutput> {
+        let copy = &self.copy;
+        let content = match first {
+            Some(first) if (copy.kept_from()..=copy.length()).contains(&first) => {
+                let count = copy.batch(first, 64, 1 << 20) as u32;
+                OrderContent::Feed { from: first, count, stable: copy.stable() }
+            }
+            Some(_) => {
+                self.dropped.garbled += 1;
+                return Vec::new();
+            }
+            None => OrderContent::Begin {
+                at: copy.length(),
+                stable: copy.stable(),
+                fold: copy.fold().clone(),
+            },
+        };
+        vec![self.send(from, content)]
+    }
+
+    // ---- requests
+
+    /// Tells the home, once its epoch has begun here, what has no entry.
+    fn tell_home(&self) -> Vec<OrderOutput> {
+        let home = self.standing.home.filter(|home| *home != self.own);
+        let Some(home) = home.filter(|_| self.copy.fold().epoch() == self.standing.epoch) else {
+            return Vec::new();
+        };
+        let untold = self.requests.untold(self.copy.fold());
+        untold.into_iter().map(|content| self.send(home, content)).collect()
+    }
+
+    fn tell_one(&mut self, party: Party, now: Duration) -> Vec<OrderOutput> {
+        match (&self.role, self.requests.untold_of(party)) {
+            (Role::Open(_), Some(content)) => {
+                let mut outputs = self.take_own(content, now);
+                outputs.extend(self.serve(now, false));
+                outputs
+            }
+            (Role::Following, Some(content)) => {
+                let has_begun = self.copy.fold().epoch() == self.standing.epoch;
+                let home = self.standing.home.filter(|_| has_begun);
+                home.map(|home| self.send(home, content)).into_iter().collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    // ---- the home
+
+    pub(super) fn is_view_valid(&self, now: Duration) -> bool {
+        now < self.valid_until
+    }
+
+    /// Whether this is the home, its host's view is valid, and the log is not sealed.
+    fn may_accept(&self, now: Duration) -> bool {
+        self.is_open() && self.is_view_valid(now) && !self.copy.fold().is_sealed()
+    }
+
+    fn go_on(&mut self, now: Duration, is_look: bool) -> Vec<OrderOutput> {
+        match self.role {
+            Role::TakingOver(_) => self.take_over(now, is_look),
+            Role::Open(_) => {
+                let mut outputs = match is_look {
+                    true => self.take_own_requests(now),
+                    false => Vec::new(),
+                };
+                outputs.extend(self.serve(now, is_look));
+                outputs
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn take_stored(&mut self, from: HolderId, length: u64, now: Duration) -> Vec<OrderOutput> {
+        let feeds = match &mut self.role {
+            Role::TakingOver(takeover) => &mut takeover.feeds,
+            Role::Open(feeds) => feeds,
+            _ => return Vec::new(),
+        };
+        if !feeds.stored(from, length, &self.copy) {
+            self.dropped.garbled += 1;
+        }
+        self.go_on(now, false)
+    }
+
+    /// Does everything that a home has to do after a change: entries about holders, what is stable, feeds, deliveries.
+    pub(super) fn serve(&mut self, now: Duration, is_look: bool) -> Vec<OrderOutput> {
+        let mut outputs = self.begin_feeds();
+        outputs.extend(self.note_holders(now));
+        let (stable, before) = (self.stored_by_all(), self.copy.stable());
+        let counted = self.counted();
+        let Role::Open(feeds) = &self.role else { return outputs };
+        let needed = feeds.kept_from(&self.copy, |holder| counted.contains(holder));
+        outputs.extend(self.settle(stable, needed));
+        let is_news = self.copy.stable() > before;
+        let Role::Open(feeds) = &mut self.role else { return outputs };
+        let messages = match is_look {
+            true => feeds.repeat(&self.copy),
+            false => feeds.send(&self.copy, is_news),
+        };
+        outputs.extend(messages.into_iter().map(|(to, content)| self.send(to, content)));
+        let is_closed = self.copy.fold().is_sealed() && self.copy.stable() == self.copy.length();
+        if is_closed && let Some(to) = self.next_home {
+            outputs.push(self.report(HomeReport::Sealed(to)));
+        }
+        outputs
+    }
+
+    /// Begins the feeds of holders that were registered, and ends those of holders that were put out.
+    fn begin_feeds(&mut self) -> Vec<OrderOutput> {
+        let registered = &self.standing.registered;
+        let Role::Open(feeds) = &mut self.role else { return Vec::new() };
+        feeds.retain(|holder| registered.contains(holder));
+        let is_new = |holder: &&HolderId| **holder != self.own && !feeds.knows(**holder);
+        let new: Vec<HolderId> = registered.iter().filter(is_new).copied().collect();
+        let begun: Vec<_> =
+            new.into_iter().map(|holder| (holder, feeds.begin(holder, &self.copy))).collect();
+        begun.into_iter().map(|(to, content)| self.send(to, content)).collect()
+    }
+
+    /// Appends the entries that follow from words: holders that were put out, and those that count from now on, since they
+    /// have everything that is stable.
+    fn note_holders(&mut self, now: Duration) -> Vec<OrderOutput> {
+        let mut outputs = Vec::new();
+        if !self.may_accept(now) {
+            return outputs;
+        }
+        let present = self.copy.fold().present().clone();
+        let registered = self.standing.registered.clone();
+        for holder in present.difference(&registered) {
+            outputs.extend(self.store(OrderEntry::HostGone(*holder)));
+        }
+        for holder in registered.difference(&present).copied() {
+            let Role::Open(feeds) = &self.role else { break };
+            if feeds.stored_by(holder).is_some_and(|stored| stored >= self.copy.stable()) {
+                outputs.extend(self.store(OrderEntry::Holder(holder)));
+            }
+        }
+        outputs
+    }
+
+    /// The position before which all holders that count have stored everything.
+    fn stored_by_all(&self) -> u64 {
+        let Role::Open(feeds) = &self.role else { return 0 };
+        let others = self.counted().into_iter().filter(|holder| *holder != self.own);
+        let stored = others.map(|holder| feeds.stored_by(holder).unwrap_or(0));
+        stored.min().unwrap_or(self.copy.length())
+    }
+
+    /// The holder that counts and lags so far that nothing more is accepted.
+    fn lagging(&self) -> Option<HolderId> {
+        let Role::Open(feeds) = &self.role else { return None };
+        let lags = |holder: &HolderId| {
+            let stored = feeds.stored_by(*holder).unwrap_or(0);
+            let lag = self.copy.length() - stored;
+            lag >= super::feeding::WINDOW_ENTRIES
+                || self.copy.bytes_from(stored) >= super::feeding::WINDOW_BYTES
+        };
+        self.counted().into_iter().filter(|holder| *holder != self.own).find(lags)
+    }
+
+    pub(super) fn take_own_requests(&mut self, now: Duration) -> Vec<OrderOutput> {
+        let untold = self.requests.untold(self.copy.fold());
+        untold.into_iter().flat_map(|content| self.take_own(content, now)).collect()
+    }
+
+    fn take_own(&mut self, content: OrderContent, now: Duration) -> Vec<OrderOutput> {
+        match content {
+            OrderContent::Requests { party, first, oldest, asked, died_after } => {
+                self.take_requests((party, first, oldest, asked, died_after), now)
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Accepts the requests of a party that are its next ones, and its death behind them.
+    fn take_requests(
+        &mut self,
+        (party, first, oldest, asked, died_after): (Party, u64, u64, Vec<Asked>, Option<u64>),
+        now: Duration,
+    ) -> Vec<OrderOutput> {
+        let mut outputs = Vec::new();
+        for (number, asked) in (first..).zip(asked) {
+            if !self.may_accept(now) || !self.copy.fold().is_next(party, number) {
+                continue;
+            }
+            if let Some(slow) = self.lagging() {
+                self.slow = Some(slow);
+                let is_far = party.holder != self.own;
+                outputs.extend(is_far.then(|| self.send(party.holder, OrderContent::Full(slow))));
+                break;
+            }
+            outputs.extend(self.store(OrderEntry::Request { party, number, oldest, asked }));
+        }
+        let fold = self.copy.fold();
+        let is_behind_all = died_after == Some(fold.last_of(party)) && !fold.is_dead(party);
+        if is_behind_all && fold.present().contains(&party.holder) && self.may_accept(now) {
+            outputs.extend(self.store(OrderEntry::Died(party)));
+        }
+        outputs
+    }
+
+    /// The holders that have not answered for the host timeout.
+    fn missed(&mut self, now: Duration) -> Vec<OrderOutput> {
+        let may_judge = self.looks.may_judge(self.timing);
+        let registered = &self.standing.registered;
+        self.heard.retain(|holder, _| registered.contains(holder));
+        let mut missed = Vec::new();
+        for holder in registered.iter().filter(|holder| **holder != self.own) {
+            let heard = self.heard.entry(*holder).or_insert(now);
+            if !may_judge {
+                *heard = now;
+            }
+            if now.saturating_sub(*heard) >= self.timing.timeout() {
+                missed.push(*holder);
+            }
+        }
+        missed.into_iter().map(|holder| self.report(HomeReport::NoPath(holder))).collect()
+    }
+
+    pub(super) const fn report(&self, report: HomeReport) -> OrderOutput {
+        OrderOutput::Report { epoch: self.standing.epoch, report }
+    }
+
+    pub(super) const fn send(&self, to: HolderId, content: OrderContent) -> OrderOutput {
+        OrderOutput::Send { to, message: OrderMessage { epoch: self.standing.epoch, content } }
+    }
+}
