@@ -199,6 +199,12 @@ impl Holder {
         self.slow
     }
 
+    /// The number of the next request of a party on this host.
+    #[must_use]
+    pub fn next_number(&self, party: Party) -> u64 {
+        self.requests.next_number(party)
+    }
+
     /// The messages that it has dropped.
     #[must_use]
     pub const fn dropped(&self) -> DroppedMessages {

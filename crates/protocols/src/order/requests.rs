@@ -79,6 +79,10 @@ impl Requests {
         Ok(requests.next() - 1)
     }
 
+    pub(super) fn next_number(&self, party: Party) -> u64 {
+        self.parties.get(&party).map_or(1, PartyRequests::next)
+    }
+
     /// A party died. Its death is told behind its last request.
     pub(super) fn died(&mut self, party: Party) {
         if let Some(requests) = self.parties.get_mut(&party) {
