@@ -55,6 +55,12 @@ impl OrderCopy {
         *self = Self { fold, has_begun: true, is_complete, ..positions };
     }
 
+    /// The home has changed. A copy that is not complete begins anew, as it may have entries of the former home that no
+    /// complete copy has.
+    pub(super) const fn begins_anew(&mut self) {
+        self.has_begun = self.is_complete;
+    }
+
     pub(super) fn length(&self) -> u64 {
         self.first + self.kept.len() as u64
     }

@@ -11,7 +11,7 @@ pub const WINDOW_ENTRIES: u64 = 256;
 /// The bytes of these. A longer entry is accepted alone.
 pub const WINDOW_BYTES: u64 = 4 << 20;
 /// The entries of one message, and their bytes.
-const BATCH: (u64, u64) = (32, 256 << 10);
+pub(super) const BATCH: (u64, u64) = (32, 256 << 10);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Feed {
@@ -23,6 +23,12 @@ struct Feed {
     stored_before: u64,
     /// The position of the state that the copy begins with, until the holder has stored it.
     begins_at: Option<u64>,
+}
+
+/// A feed of so many entries. It calls none stable that comes later.
+pub(super) fn feed_of(copy: &OrderCopy, from: u64, count: u64) -> OrderContent {
+    let stable = copy.stable().min(from + count);
+    OrderContent::Feed { from, count: count as u32, stable }
 }
 
 /// The feeds of a home, one for each other holder.
@@ -82,12 +88,7 @@ impl Feeds {
             let mut is_told = !tell;
             while feed.begins_at.is_none() && (feed.sent < copy.length() || !is_told) {
                 let count = copy.batch(feed.sent, BATCH.0, BATCH.1);
-                let content = OrderContent::Feed {
-                    from: feed.sent,
-                    count: count as u32,
-                    stable: copy.stable(),
-                };
-                messages.push((*holder, content));
+                messages.push((*holder, feed_of(copy, feed.sent, count)));
                 feed.sent += count;
                 is_told = true;
             }

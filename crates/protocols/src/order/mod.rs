@@ -9,6 +9,7 @@
 //! | [`words`] | what the arbiter says about a group |
 //! | [`homes`] | the arbiter's part: homes, epochs, registered holders |
 //! | [`holder`] | a copy on a host, as a copy and as the home |
+//! | `home` | the home: requests, feeds, what is stable |
 //! | `takeover` | a change of home: promises, reports, bringing, the view |
 //! | [`fold`] | the entries of a log, and the state that follows from them |
 //! | [`message`] | messages between holders |
@@ -19,6 +20,7 @@ mod copy;
 pub mod feeding;
 pub mod fold;
 pub mod holder;
+mod home;
 pub mod homes;
 pub mod message;
 pub mod requests;

@@ -64,11 +64,14 @@ impl World {
         let applied = current.applied.unwrap_or(0);
         let Some(lease) = &mut current.lease else { return };
         let outputs = lease.look(local, drained, applied);
-        if current.applied.is_none() {
+        // Heartbeats are sealed with what the welcome brings.
+        let is_welcome = current.applied.is_some();
+        if !is_welcome {
             self.post(node, 0, Inbound::Hello { host: node, incarnation, boot });
         }
         for output in outputs {
             match output {
+                LeaseOutput::Send { .. } if !is_welcome => {}
                 LeaseOutput::Send { number, heartbeat } => {
                     let sealed_for = incarnation;
                     self.post(node, 0, Inbound::Beat { host: node, sealed_for, number, heartbeat });
@@ -267,7 +270,6 @@ impl World {
                 });
                 self.check(check);
             }
-            OrderOutput::Dropped => held.begin(CopyLog::default(), &self.requests),
             OrderOutput::Deliver { from, to } => self.deliver(node, group, from..to),
             OrderOutput::Answer(answer) => {
                 let key = (group, answer.party, answer.number);
