@@ -260,18 +260,16 @@ impl Holder {
             self.dropped.foreign += 1;
             return Vec::new();
         }
-        if matches!(
-            content,
-            OrderContent::Stored(_) | OrderContent::Report(_) | OrderContent::Behind
-        ) {
+        if matches!(content, OrderContent::Stored(_) | OrderContent::Report(_)) {
             self.heard.insert(from, now);
         }
         let is_current = of == epoch && self.may_send(from, &content);
         if !is_current {
             let dropped = &mut self.dropped;
             *if of == epoch { &mut dropped.foreign } else { &mut dropped.stale } += 1;
-            let behind = || self.send(from, OrderContent::Behind);
-            return (of > epoch).then(behind).into_iter().collect();
+            // It has not promised yet, so its report says nothing but that it is there.
+            let report = || self.send(from, OrderContent::Report(self.copy_report()));
+            return (of > epoch).then(report).into_iter().collect();
         }
         match content {
             OrderContent::Feed { from: first, count, stable } => {
@@ -306,7 +304,6 @@ impl Holder {
                 self.slow = Some(slow);
                 Vec::new()
             }
-            OrderContent::Behind => Vec::new(),
         }
     }
 
@@ -322,7 +319,6 @@ impl Holder {
             OrderContent::Stored(_) | OrderContent::Report(_) | OrderContent::Requests { .. } => {
                 self.standing.home == Some(self.own)
             }
-            OrderContent::Behind => true,
         }
     }
 

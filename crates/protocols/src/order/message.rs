@@ -38,11 +38,9 @@ pub enum OrderContent {
     },
     /// The sender has stored everything before this position; 0 if its copy has not begun in this epoch.
     Stored(u64),
-    /// The sender's words are those of an earlier epoch: it has not promised yet.
-    Behind,
     /// The home asks for a report.
     Ask,
-    /// The sender stores nothing of earlier epochs any more, and has so much.
+    /// The sender stores nothing of earlier epochs than the message's any more, and has so much.
     Report(CopyReport),
     /// The home asks the longest copy for entries from this position on; `None` if it lacks the beginning.
     Fetch(Option<u64>),

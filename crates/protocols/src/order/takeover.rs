@@ -44,7 +44,7 @@ impl Holder {
     /// Goes on with the change of home as far as it can. At a look everything unanswered is repeated.
     pub(super) fn take_over(&mut self, now: Duration, is_look: bool) -> Vec<OrderOutput> {
         let own = self.copy_report();
-        let registered = self.standing.registered.clone();
+        let registered = self.reporters();
         let Role::TakingOver(takeover) = &mut self.role else { return Vec::new() };
         takeover.reports.retain(|holder, _| registered.contains(holder));
         takeover.feeds.retain(|holder| registered.contains(holder));
@@ -69,6 +69,11 @@ impl Holder {
             ];
         }
         self.bring_all(now, is_look)
+    }
+
+    /// The holders that report: all that are registered, also those that the own copy does not list.
+    fn reporters(&self) -> BTreeSet<HolderId> {
+        self.standing.registered.clone()
     }
 
     /// Brings all holders that count to the end of the own copy, and then begins the epoch.

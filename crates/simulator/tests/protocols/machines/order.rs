@@ -30,16 +30,30 @@ mod traces;
 
 use checks::OrderChecks;
 use held::{CopyLog, Held, Request, Trace};
-use setting::Act;
-pub(crate) use setting::OrderSetting;
+
+pub(crate) use setting::{Act, OrderSetting, STEPS, Step};
 
 /// The datagrams that a socket holds while nobody reads it.
 const SOCKET_DATAGRAMS: usize = 256;
 /// The incarnation of the arbiter's daemon.
 const ARBITER: HostIncarnation = HostIncarnation(1);
 
+/// The home of a group when the faults end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HomeSight {
+    pub(crate) host: u16,
+    pub(crate) epoch: u64,
+    pub(crate) length: u64,
+    /// The entries that are not stable.
+    pub(crate) lag: u64,
+    /// The holders that count.
+    pub(crate) counted: usize,
+    /// The holder that made it refuse requests last.
+    pub(crate) slow: Option<u16>,
+}
+
 /// The result of a run in which all properties held.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OrderReport {
     pub(crate) views: u32,
     /// The changes of a group's home.
@@ -56,6 +70,8 @@ pub(crate) struct OrderReport {
     pub(crate) stale: u64,
     /// The entries of the longest log.
     pub(crate) entries: u64,
+    /// The homes of all groups when the faults end; `None` for one without.
+    pub(crate) sights: Vec<Option<HomeSight>>,
     pub(crate) hash: u64,
 }
 
@@ -155,6 +171,8 @@ struct Node {
     is_up: bool,
     is_frozen: bool,
     is_paused: bool,
+    /// Whether its clock has stood still since it began.
+    has_paused: bool,
     inbox: VecDeque<Inbound>,
     generation: u32,
     lease: Option<Lease>,
@@ -188,6 +206,7 @@ struct World {
     traces: Vec<Trace>,
     stops: u32,
     stale: u64,
+    sights: Vec<Option<HomeSight>>,
     is_healed: bool,
     checks: OrderChecks,
     failure: Option<ProtocolFailure>,
@@ -206,6 +225,7 @@ impl World {
                 is_up: true,
                 is_frozen: false,
                 is_paused: false,
+                has_paused: false,
                 inbox: VecDeque::new(),
                 generation: 0,
                 lease: None,
@@ -241,6 +261,7 @@ impl World {
             traces: Vec::new(),
             stops: 0,
             stale: 0,
+            sights: Vec::new(),
             is_healed: false,
             checks: OrderChecks::default(),
             failure: None,
@@ -255,8 +276,8 @@ impl World {
             self.plan_look(node);
             self.plan_send(node);
             let is_late = node >= first_late;
-            let enter =
-                if is_late { self.draw.time(Duration::ZERO, within) } else { Duration::ZERO };
+            let alone = if node == 1 { Duration::ZERO } else { self.setting.first_alone };
+            let enter = if is_late { self.draw.time(alone, alone + within) } else { alone };
             if node > 0 || self.setting.does_arbiter_hold {
                 self.plan(enter, Event::Enter { node });
             }
@@ -381,6 +402,7 @@ impl World {
             stops: self.stops,
             stale: self.stale,
             entries: lengths.max().unwrap_or(0),
+            sights: self.sights.clone(),
             hash: self.log.hash(),
         }
     }

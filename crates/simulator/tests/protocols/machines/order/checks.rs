@@ -130,6 +130,13 @@ pub(super) fn log_holds(
                 })?;
             }
             OrderEntry::Died(party) => dead.push(*party),
+            OrderEntry::Sealed => {
+                let next = log.entries.get(position as usize + 1);
+                let is_last = next.is_none_or(|next| matches!(next, OrderEntry::View { .. }));
+                ensure(is_last, "nothing is accepted by a sealed log", || {
+                    format!("{next:?} stands behind the seal at {position}")
+                })?;
+            }
             OrderEntry::HostGone(holder) => {
                 ensure(!gone.contains(holder), "one view per lost host", || {
                     format!("{holder:?} is gone again at {position}")

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
+use landeck_protocols::hosts::HostSight;
 use landeck_protocols::order::{GroupChange, GroupStanding, HolderId};
-use landeck_wire::HostNumber;
+use landeck_wire::{HostIncarnation, HostNumber};
 
 use super::checks::log_holds;
 use super::held::{CopyLog, Held, Trace};
 use super::setting::{Act, Step, Stop};
 use super::traces;
-use super::{Event, World};
+use super::{Event, HomeSight, World};
 use crate::machines::host_checks::{Check, ensure};
 
 impl World {
@@ -26,7 +27,7 @@ impl World {
             }
             Act::Pause(node) | Act::Freeze(node) if !self.runs(node) => {}
             Act::Pause(node) => {
-                self.nodes[node].is_paused = true;
+                (self.nodes[node].is_paused, self.nodes[node].has_paused) = (true, true);
                 self.nodes[node].clock.pause(self.now);
             }
             Act::Freeze(node) => self.nodes[node].is_frozen = true,
@@ -35,6 +36,10 @@ impl World {
             Act::Move(to) => self.move_homes(to),
             Act::Leave(node, back_ms) => self.leave(node, back_ms),
             Act::Die(node) => self.party_dies(node),
+            Act::Join(node) => {
+                let groups: Vec<u32> = self.nodes[node].held.keys().copied().collect();
+                groups.into_iter().for_each(|group| self.add_party(node, group));
+            }
         }
     }
 
@@ -54,6 +59,7 @@ impl World {
 
     pub(super) fn heal(&mut self) {
         self.note("all faults end".into());
+        self.sights = (1..=self.setting.groups as u32).map(|group| self.sight(group)).collect();
         self.is_healed = true;
         self.cuts.clear();
         (0..self.nodes.len()).for_each(|node| self.wake(node));
@@ -85,7 +91,7 @@ impl World {
     pub(super) fn start(&mut self, node: usize) {
         let with_host = self.draw.permille(500);
         let current = &mut self.nodes[node];
-        current.is_up = true;
+        (current.is_up, current.has_paused) = (true, false);
         current.boot += if with_host { 1_000 } else { 0 };
         self.start_lease(node);
         self.look(node, true);
@@ -144,8 +150,9 @@ impl World {
         if self.is_healed || node == 0 {
             return None;
         }
-        let stop =
-            self.setting.stops.iter_mut().find(|stop| stop.step == step && stop.count > 0)?;
+        let now = self.now;
+        let is_it = |stop: &&mut Stop| stop.step == step && stop.count > 0 && stop.after <= now;
+        let stop = self.setting.stops.iter_mut().find(is_it)?;
         stop.count -= 1;
         (stop.count == 0).then_some(*stop)
     }
@@ -156,6 +163,21 @@ impl World {
     }
 
     // ---- what is looked at
+
+    /// The state of a group at its home, if that has begun its epoch.
+    fn sight(&self, group: u32) -> Option<HomeSight> {
+        let home = self.holders(group).filter(|held| held.machine.is_open());
+        let home = home.max_by_key(|held| held.machine.epoch())?;
+        let machine = &home.machine;
+        Some(HomeSight {
+            host: machine.id().host.0,
+            epoch: machine.epoch(),
+            length: machine.length(),
+            lag: machine.length() - machine.stable(),
+            counted: machine.counted().len(),
+            slow: machine.slow().map(|slow| slow.host.0),
+        })
+    }
 
     /// The holders of a group on all hosts whose incarnations run.
     fn holders(&self, group: u32) -> impl Iterator<Item = &Held> {
@@ -179,16 +201,29 @@ impl World {
         self.check(check);
     }
 
-    pub(super) fn check_stable(&mut self, node: usize, group: u32, before: u64) {
+    pub(super) fn check_stable(&mut self, node: usize, group: u32) {
         let mut checks = std::mem::take(&mut self.checks);
         let check = match self.nodes[node].held.get(&group) {
-            Some(home) if home.machine.is_open() && home.machine.stable() > before => {
+            Some(home) if home.machine.is_open() => {
                 let counted = home.machine.counted();
                 checks.stable(group, home, &self.those(group, |id| counted.contains(&id)))
             }
             _ => Ok(()),
         };
         self.checks = checks;
+        self.check(check);
+    }
+
+    /// A home accepts an entry. The view of its host ends before the arbiter calls the host lost, unless its clock stood still.
+    pub(super) fn check_accepted(&mut self, node: usize) {
+        let current = &self.nodes[node];
+        let incarnation = HostIncarnation(current.incarnation);
+        let is_lost = self.detectors.get(&node).is_some_and(|detector| {
+            detector.incarnation() == incarnation && detector.sight() == HostSight::Lost
+        });
+        let check = ensure(!is_lost || current.has_paused, "a lost home accepts nothing", || {
+            format!("host {node} accepts entries")
+        });
         self.check(check);
     }
 
@@ -237,6 +272,9 @@ impl World {
         let Some(first) = self.holders(group).next() else { return Ok(()) };
         let length = first.machine.length();
         for (host, node) in self.nodes.iter().enumerate().filter(|(_, node)| node.wants) {
+            if self.setting.only.is_some_and(|(of, it)| of == host && it != group) {
+                continue;
+            }
             let Some(held) = node.held.get(&group) else {
                 return ensure(false, "every host takes part at last", || {
                     format!("host {host} holds no group {group}")

@@ -160,6 +160,8 @@ impl World {
             let current = &self.nodes[node];
             let standing = current.standings.get(&group);
             let is_lost = standing.is_some_and(|it| it.is_lost);
+            let is_other = self.setting.only.is_some_and(|(of, it)| of == node && it != group);
+            let wants = wants && !is_other;
             // Groups are numbered by their first words, so the first one comes first.
             let may_begin = group == 1 || current.standings.contains_key(&(group - 1));
             let registered = standing.and_then(|it| it.holder_on(number));
@@ -208,7 +210,6 @@ impl World {
         };
         let Some(held) = current.held.get_mut(&group) else { return };
         held.machine.renewed(valid_until.unwrap_or(Duration::ZERO));
-        let before = held.machine.stable();
         let outputs = act(&mut held.machine, local);
         let mut log = log;
         for output in outputs {
@@ -222,7 +223,7 @@ impl World {
                 return self.stop(node, stop.back_ms);
             }
         }
-        self.check_stable(node, group, before);
+        self.check_stable(node, group);
     }
 
     fn carry_out(
@@ -251,12 +252,15 @@ impl World {
                 self.post(node, usize::from(to.host.0), Inbound::Order(group, packet));
             }
             OrderOutput::Stored { position, entry } => {
-                let is_next = position == held.log.len();
+                let (is_next, is_home) = (position == held.log.len(), held.machine.is_open());
                 held.log.push(entry.clone());
                 let check = ensure(is_next, "entries are stored in order", || {
                     format!("host {node} stores {entry:?} at {position}")
                 });
                 self.check(check);
+                if is_home {
+                    self.check_accepted(node);
+                }
                 if let OrderEntry::View { epoch, .. } = entry {
                     self.check_view(node, (group, epoch), position);
                 }

@@ -23,8 +23,10 @@ pub(crate) enum Act {
     Move(usize),
     /// The last process of a host leaves the group, and another one comes after so many milliseconds.
     Leave(usize, u64),
-    /// A party of a host dies.
+    /// A party of a host dies, and another one comes.
     Die(usize),
+    /// Another party comes to a host.
+    Join(usize),
 }
 
 /// A step of the protocol at which a host may end.
@@ -42,7 +44,7 @@ pub(crate) enum Step {
     Requests,
 }
 
-const STEPS: [Step; 10] = [
+pub(crate) const STEPS: [Step; 10] = [
     Step::Accept,
     Step::View,
     Step::Holder,
@@ -59,6 +61,7 @@ const STEPS: [Step; 10] = [
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stop {
     pub(crate) step: Step,
+    pub(crate) after: Duration,
     pub(crate) count: u32,
     /// Whether the step's own output is lost with the host.
     pub(crate) is_before: bool,
@@ -82,6 +85,10 @@ pub(crate) struct OrderSetting {
     pub(crate) pause: Duration,
     /// Whether the arbiter's host holds the groups too.
     pub(crate) does_arbiter_hold: bool,
+    /// The first host is there so long before the others, and is the first home.
+    pub(crate) first_alone: Duration,
+    /// A host that holds no other group than this.
+    pub(crate) only: Option<(usize, u32)>,
     pub(crate) acts: Vec<(Duration, Act)>,
     pub(crate) stops: Vec<Stop>,
     /// When all faults end.
@@ -107,6 +114,8 @@ impl OrderSetting {
             delay_max: ms(5),
             pause: ms(60),
             does_arbiter_hold: false,
+            first_alone: ms(150),
+            only: None,
             acts: Vec::new(),
             stops: Vec::new(),
             length: ms(4_000),
@@ -126,6 +135,7 @@ impl OrderSetting {
             delay_max: ms(draw.pick(&[1, 5, 40])),
             pause: ms(draw.pick(&[25, 60, 150])),
             does_arbiter_hold: draw.permille(300),
+            first_alone: ms(draw.pick(&[0, 150])),
             ..Self::calm(seed, hosts)
         };
         for _ in 0..draw.below(12) {
@@ -134,6 +144,7 @@ impl OrderSetting {
         for _ in 0..draw.below(3) {
             let stop = Stop {
                 step: draw.pick(&STEPS),
+                after: draw.time(Duration::ZERO, ms(2_000)),
                 count: 1 + draw.below(draw.clone().pick(&[4, 20, 60])) as u32,
                 is_before: draw.permille(500),
                 back_ms: draw.pick(&[50, 300, 1_500]),
@@ -175,6 +186,12 @@ impl OrderSetting {
             self.acts.push((ms(from_ms), Act::Cut(from, to)));
             self.acts.push((ms(to_ms), Act::Mend(from, to)));
         }
+        self
+    }
+
+    /// A host ends with the next such step after a time.
+    pub(crate) fn stop(mut self, after_ms: u64, step: Step, count: u32, is_before: bool) -> Self {
+        self.stops.push(Stop { step, after: ms(after_ms), count, is_before, back_ms: 300 });
         self
     }
 
