@@ -11,10 +11,12 @@ use std::process::Command;
 use crate::Problem;
 
 mod list;
+mod order;
 mod routes;
 mod stored;
 
 use list::{MUTANTS, Mutant};
+use order::ORDER_MUTANTS;
 use routes::ROUTE_MUTANTS;
 use stored::STORED_MUTANTS;
 
@@ -58,7 +60,7 @@ pub(crate) fn run(root: &Path, of: &str) -> Result<bool, Problem> {
 }
 
 fn all() -> impl Iterator<Item = &'static Mutant> {
-    MUTANTS.iter().chain(ROUTE_MUTANTS).chain(STORED_MUTANTS)
+    MUTANTS.iter().chain(ROUTE_MUTANTS).chain(STORED_MUTANTS).chain(ORDER_MUTANTS)
 }
 
 /// A copy of the repository with a build of its own.

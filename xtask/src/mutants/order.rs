@@ -146,10 +146,10 @@ pub(super) const ORDER_MUTANTS: &[Mutant] = &[
         test: "order::",
     },
     Mutant {
-        breaks: "a holder counts once it has everything that is stable",
-        file: HOME,
-        line: "is_some_and(|stored| stored >= self.copy.stable())",
-        changed: "is_some_and(|stored| stored < self.copy.length())",
+        breaks: "nothing behind a holder's entry is stable before it has stored it",
+        file: FEEDING,
+        line: "feed.stored.max(feed.counts_from)",
+        changed: "feed.stored.max(feed.counts_from * 2)",
         test: "order::",
     },
     Mutant {
@@ -169,8 +169,8 @@ pub(super) const ORDER_MUTANTS: &[Mutant] = &[
     Mutant {
         breaks: "stable is what all holders that count have stored (the fastest)",
         file: HOME,
-        line: "stored.min().unwrap_or(self.copy.length())",
-        changed: "stored.max().unwrap_or(self.copy.length())",
+        line: "feeds.passes(holder)).min()",
+        changed: "feeds.passes(holder)).max()",
         test: "order::",
     },
     Mutant {

@@ -23,6 +23,8 @@ struct Feed {
     stored_before: u64,
     /// The position of the state that the copy begins with, until the holder has stored it.
     begins_at: Option<u64>,
+    /// The position from which the holder counts.
+    counts_from: u64,
 }
 
 /// A feed of so many entries. It calls none stable that comes later.
@@ -44,7 +46,7 @@ impl Feeds {
 
     /// Feeds a holder that has reported a copy of this length.
     pub(super) fn go_on(&mut self, holder: HolderId, length: u64) {
-        let feed = Feed { sent: length, stored: length, stored_before: length, begins_at: None };
+        let feed = Feed { sent: length, stored: length, stored_before: length, ..Feed::default() };
         self.feeds.insert(holder, feed);
     }
 
@@ -79,6 +81,18 @@ impl Feeds {
     pub(super) fn stored_by(&self, holder: HolderId) -> Option<u64> {
         let feed = self.feeds.get(&holder)?;
         feed.begins_at.is_none().then_some(feed.stored)
+    }
+
+    /// A holder counts from a position on.
+    pub(super) fn counts_from(&mut self, holder: HolderId, position: u64) {
+        if let Some(feed) = self.feeds.get_mut(&holder) {
+            feed.counts_from = position;
+        }
+    }
+
+    /// The position up to which nothing waits for this holder: it has stored it, or counts from there on.
+    pub(super) fn passes(&self, holder: HolderId) -> u64 {
+        self.feeds.get(&holder).map_or(0, |feed| feed.stored.max(feed.counts_from))
     }
 
     /// What each holder can be sent now. `tell` sends one message to each at least.

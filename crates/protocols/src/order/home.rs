@@ -87,7 +87,7 @@ impl Holder {
     }
 
     /// Appends the entries that follow from words: holders that were put out, and those that count from now on, since they
-    /// have everything that is stable.
+    /// lack no more than a window.
     fn note_holders(&mut self, now: Duration) -> Vec<OrderOutput> {
         let mut outputs = Vec::new();
         if !self.may_accept(now) {
@@ -98,11 +98,15 @@ impl Holder {
         for holder in present.difference(&registered) {
             outputs.extend(self.store(OrderEntry::HostGone(*holder)));
         }
-        for holder in registered.difference(&present).copied() {
-            let Role::Open(feeds) = &self.role else { break };
-            if feeds.stored_by(holder).is_some_and(|stored| stored >= self.copy.stable()) {
-                outputs.extend(self.store(OrderEntry::Holder(holder)));
+        for holder in registered.difference(&present) {
+            let length = self.copy.length();
+            if self.lags(*holder) {
+                continue;
             }
+            if let Role::Open(feeds) = &mut self.role {
+                feeds.counts_from(*holder, length);
+            }
+            outputs.extend(self.store(OrderEntry::Holder(*holder)));
         }
         outputs
     }
@@ -111,19 +115,21 @@ impl Holder {
     fn stored_by_all(&self) -> u64 {
         let Role::Open(feeds) = &self.role else { return 0 };
         let others = self.counted().into_iter().filter(|holder| *holder != self.own);
-        let stored = others.map(|holder| feeds.stored_by(holder).unwrap_or(0));
-        stored.min().unwrap_or(self.copy.length())
+        others.map(|holder| feeds.passes(holder)).min().unwrap_or(self.copy.length())
+    }
+
+    /// Whether a holder lacks a window.
+    fn lags(&self, holder: HolderId) -> bool {
+        let Role::Open(feeds) = &self.role else { return true };
+        feeds.stored_by(holder).is_none_or(|stored| {
+            let lag = self.copy.length() - stored;
+            lag >= WINDOW_ENTRIES || self.copy.bytes_from(stored) >= WINDOW_BYTES
+        })
     }
 
     /// The holder that counts and lags so far that nothing more is accepted.
     fn lagging(&self) -> Option<HolderId> {
-        let Role::Open(feeds) = &self.role else { return None };
-        let lags = |holder: &HolderId| {
-            let stored = feeds.stored_by(*holder).unwrap_or(0);
-            let lag = self.copy.length() - stored;
-            lag >= WINDOW_ENTRIES || self.copy.bytes_from(stored) >= WINDOW_BYTES
-        };
-        self.counted().into_iter().filter(|holder| *holder != self.own).find(lags)
+        self.counted().into_iter().find(|holder| *holder != self.own && self.lags(*holder))
     }
 
     pub(super) fn take_own_requests(&mut self, now: Duration) -> Vec<OrderOutput> {

@@ -157,6 +157,7 @@ fn a_slow_holder_is_named() {
     let reports = by_seed(3, |seed| {
         let pause = Duration::from_millis(4);
         let setting = OrderSetting { pause, ..OrderSetting::calm(seed, 4) };
+        let setting = (0..30).fold(setting, |all, _| all.at(900, Act::Join(2)));
         order::run(&setting.at(1_000, Act::Freeze(3)))
     });
     assert!(reports.iter().all(|it| home(it).slow == Some(3)), "{reports:?}");

@@ -29,6 +29,14 @@ fn has(held: &Held, length: u64, prefix: u64) -> bool {
     held.log.len() >= length && held.log.prefix(length) == prefix
 }
 
+/// Whether the entries before a position have to be stored by a holder: a copy that is not complete counts from its entry
+/// on.
+fn counts(held: &Held, by: &Held, length: u64) -> bool {
+    let own = OrderEntry::Holder(held.machine.id());
+    let is_before = |entries: &[OrderEntry]| entries.contains(&own);
+    held.machine.is_complete() || is_before(&by.log.entries[..length as usize])
+}
+
 impl OrderChecks {
     /// A home begins an epoch with the entry at this position.
     pub(super) fn view(
@@ -65,7 +73,7 @@ impl OrderChecks {
     pub(super) fn stable(&mut self, group: u32, home: &Held, counted: &[&Held]) -> Check {
         let stable = home.machine.stable();
         let prefix = home.log.prefix(stable);
-        for held in counted {
+        for held in counted.iter().filter(|held| counts(held, home, stable)) {
             ensure(has(held, stable, prefix), "stable is stored", || {
                 format!("{:?} has not the stable {stable} entries", held.machine.id())
             })?;
@@ -83,7 +91,8 @@ impl OrderChecks {
     /// A party on a host is given a safe message. These hosts count.
     pub(super) fn safe(&self, held: &Held, position: u64, counted: &[&Held]) -> Check {
         let prefix = held.log.prefix(position + 1);
-        counted.iter().try_for_each(|other| {
+        let counted = counted.iter().filter(|other| counts(other, held, position + 1));
+        counted.into_iter().try_for_each(|other| {
             ensure(has(other, position + 1, prefix), "a safe message is stored by all", || {
                 format!("{:?} lacks entry {position}", other.machine.id())
             })
