@@ -19,7 +19,7 @@ struct Feed {
     sent: u64,
     /// The position up to which the holder has stored everything.
     stored: u64,
-    /// The same at the last look.
+    /// That position at the last look.
     stored_before: u64,
     /// The position of the state that the copy begins with, until the holder has stored it.
     begins_at: Option<u64>,
@@ -95,7 +95,7 @@ impl Feeds {
         self.feeds.get(&holder).map_or(0, |feed| feed.stored.max(feed.counts_from))
     }
 
-    /// What each holder can be sent now. `tell` sends one message to each at least.
+    /// The messages that each holder can be sent now. `tell` sends one message to each at least.
     pub(super) fn send(&mut self, copy: &OrderCopy, tell: bool) -> Vec<(HolderId, OrderContent)> {
         let mut messages = Vec::new();
         for (holder, feed) in &mut self.feeds {

@@ -15,7 +15,7 @@ pub struct Party {
 
 /// The promise of a message's delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
+pub enum OrderLevel {
     /// It is delivered as soon as a holder stores it.
     Total,
     /// It is delivered when all holders that count have stored it.
@@ -24,11 +24,11 @@ pub enum Level {
 
 /// The size and level of a request. Its content is the driver's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct RequestShape {
     /// The bytes of its content.
     pub bytes: u32,
     /// Its level.
-    pub level: Level,
+    pub level: OrderLevel,
 }
 
 /// An entry of a group's log.
@@ -58,7 +58,7 @@ pub enum OrderEntry {
         /// The party's oldest unanswered request. Outcomes before it are forgotten.
         oldest: u64,
         /// Its size and level.
-        asked: Asked,
+        asked: RequestShape,
     },
 }
 
@@ -73,7 +73,7 @@ impl OrderEntry {
 
     /// Whether the entry waits until it is stable.
     pub(super) const fn is_safe(&self) -> bool {
-        matches!(self, Self::Request { asked: Asked { level: Level::Safe, .. }, .. })
+        matches!(self, Self::Request { asked: RequestShape { level: OrderLevel::Safe, .. }, .. })
     }
 }
 
@@ -177,7 +177,7 @@ mod tests {
     fn outcomes_are_kept_from_the_oldest_unanswered_request() {
         let holder = HolderId { word: 1, host: HostNumber(1) };
         let party = Party { holder, number: 0 };
-        let asked = Asked { bytes: 1, level: Level::Total };
+        let asked = RequestShape { bytes: 1, level: OrderLevel::Total };
         let request = |number, oldest| OrderEntry::Request { party, number, oldest, asked };
         let mut fold = OrderFold::default();
         assert!(!fold.is_next(party, 1), "its holder does not count");

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::copy::OrderCopy;
 use super::feeding::{BATCH, Feeds, feed_of};
-use super::fold::{Asked, OrderEntry, OrderFold, Party};
+use super::fold::{OrderEntry, OrderFold, Party, RequestShape};
 use super::homes::HomeReport;
 use super::message::{CopyReport, OrderContent, OrderMessage};
 use super::requests::{OrderAnswer, Requests, WindowFull};
@@ -342,7 +342,7 @@ impl Holder {
     pub fn ask(
         &mut self,
         party: Party,
-        asked: Asked,
+        asked: RequestShape,
         now: Duration,
     ) -> Result<(u64, Vec<OrderOutput>), WindowFull> {
         let number = self.requests.ask(party, asked)?;

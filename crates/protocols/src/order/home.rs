@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::feeding::{WINDOW_BYTES, WINDOW_ENTRIES};
-use super::fold::{Asked, OrderEntry, Party};
+use super::fold::{OrderEntry, Party, RequestShape};
 use super::holder::{Holder, OrderOutput, Role};
 use super::homes::HomeReport;
 use super::message::OrderContent;
@@ -149,7 +149,13 @@ impl Holder {
     /// Accepts the requests of a party that are its next ones, and its death behind them.
     pub(super) fn take_requests(
         &mut self,
-        (party, first, oldest, asked, died_after): (Party, u64, u64, Vec<Asked>, Option<u64>),
+        (party, first, oldest, asked, died_after): (
+            Party,
+            u64,
+            u64,
+            Vec<RequestShape>,
+            Option<u64>,
+        ),
         now: Duration,
     ) -> Vec<OrderOutput> {
         let mut outputs = Vec::new();

@@ -3,7 +3,7 @@
 //! Each carries the epoch of its sender. The contents of entries and requests travel beside them: the driver reads them
 //! from the copy, and writes them where it is told to.
 
-use super::fold::{Asked, OrderFold, Party};
+use super::fold::{OrderFold, Party, RequestShape};
 use super::words::HolderId;
 
 /// A message from one holder to another.
@@ -53,7 +53,7 @@ pub enum OrderContent {
         /// The oldest unanswered one.
         oldest: u64,
         /// The requests in the order of their numbers.
-        asked: Vec<Asked>,
+        asked: Vec<RequestShape>,
         /// The number of the party's last request, if it has died.
         died_after: Option<u64>,
     },

@@ -10,7 +10,8 @@
 //! | [`homes`] | the arbiter's part: homes, epochs, registered holders |
 //! | [`holder`] | a copy on a host, as a copy and as the home |
 //! | `home` | the home: requests, feeds, what is stable |
-//! | `takeover` | a change of home: promises, reports, bringing, the view |
+//! | `succession` | a change of home: promises, reports, bringing, the view |
+//! | `takeover` | the reports to a home that has not begun, and the copy that they choose |
 //! | [`fold`] | the entries of a log, and the state that follows from them |
 //! | [`message`] | messages between holders |
 //! | [`requests`] | the unanswered requests of a host's parties |
@@ -24,10 +25,11 @@ mod home;
 pub mod homes;
 pub mod message;
 pub mod requests;
+mod succession;
 mod takeover;
 pub mod words;
 
-pub use fold::{Asked, Level, OrderEntry, OrderFold, Party};
+pub use fold::{OrderEntry, OrderFold, OrderLevel, Party, RequestShape};
 pub use holder::{DroppedMessages, Holder, OrderOutput};
 pub use homes::{HomeReport, Homes};
 pub use message::{CopyReport, OrderContent, OrderMessage};

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::fold::{Asked, Level, OrderFold, Party};
+use super::fold::{OrderFold, OrderLevel, Party, RequestShape};
 use super::message::OrderContent;
 
 /// The requests of a party that may be unanswered at once.
@@ -36,7 +36,7 @@ pub struct OrderAnswer {
 
 #[derive(Clone, Copy, Debug)]
 struct Unanswered {
-    asked: Asked,
+    asked: RequestShape,
     is_answered: bool,
 }
 
@@ -66,7 +66,7 @@ pub(super) struct Requests {
 
 impl Requests {
     /// Takes a request, and returns its number.
-    pub(super) fn ask(&mut self, party: Party, asked: Asked) -> Result<u64, WindowFull> {
+    pub(super) fn ask(&mut self, party: Party, asked: RequestShape) -> Result<u64, WindowFull> {
         let new =
             || PartyRequests { oldest: 1, waiting: VecDeque::new(), unstored: 1, is_dead: false };
         let requests = self.parties.entry(party).or_insert_with(new);
@@ -95,11 +95,11 @@ impl Requests {
         &mut self,
         (party, number): (Party, u64),
         position: u64,
-        level: Level,
+        level: OrderLevel,
     ) -> Option<OrderAnswer> {
         let requests = self.parties.get_mut(&party)?;
         requests.unstored = requests.unstored.max(number + 1);
-        if level == Level::Safe {
+        if level == OrderLevel::Safe {
             self.unstable.insert(position, (party, number));
             return None;
         }
@@ -127,7 +127,7 @@ impl Requests {
         Some(OrderAnswer { party, number, position })
     }
 
-    /// What the home has to hear: the requests of each party without an entry, and deaths.
+    /// The messages that the home has to hear: the requests of each party without an entry, and deaths.
     pub(super) fn untold(&self, fold: &OrderFold) -> Vec<OrderContent> {
         let is_told = |party: Party, requests: &PartyRequests| {
             let is_death_told = !requests.is_dead || fold.is_dead(party);
@@ -137,7 +137,7 @@ impl Requests {
         untold.map(|(party, requests)| Self::message(*party, requests)).collect()
     }
 
-    /// The same for one party.
+    /// The message of one party.
     pub(super) fn untold_of(&self, party: Party) -> Option<OrderContent> {
         self.parties.get(&party).map(|requests| Self::message(party, requests))
     }
@@ -162,31 +162,31 @@ mod tests {
 
     const PARTY: Party = Party { holder: HolderId { word: 1, host: HostNumber(1) }, number: 0 };
 
-    fn asked(bytes: u32, level: Level) -> Asked {
-        Asked { bytes, level }
+    fn asked(bytes: u32, level: OrderLevel) -> RequestShape {
+        RequestShape { bytes, level }
     }
 
     #[test]
     fn a_window_holds_64_requests_or_a_mebibyte_and_a_longer_one_alone() {
         let mut requests = Requests::default();
-        assert_eq!(requests.ask(PARTY, asked(2 << 20, Level::Total)), Ok(1), "alone");
-        assert!(requests.ask(PARTY, asked(1, Level::Total)).is_err());
-        assert!(requests.stored((PARTY, 1), 0, Level::Total).is_some());
-        let taken = (0..100).filter(|_| requests.ask(PARTY, asked(1, Level::Total)).is_ok());
+        assert_eq!(requests.ask(PARTY, asked(2 << 20, OrderLevel::Total)), Ok(1), "alone");
+        assert!(requests.ask(PARTY, asked(1, OrderLevel::Total)).is_err());
+        assert!(requests.stored((PARTY, 1), 0, OrderLevel::Total).is_some());
+        let taken = (0..100).filter(|_| requests.ask(PARTY, asked(1, OrderLevel::Total)).is_ok());
         assert_eq!(taken.count(), REQUESTS_MAX);
-        assert!(requests.ask(PARTY, asked(0, Level::Total)).is_err());
+        assert!(requests.ask(PARTY, asked(0, OrderLevel::Total)).is_err());
     }
 
     #[test]
     fn answers_come_in_any_order_and_the_oldest_moves_over_those_that_have_come() {
         let mut requests = Requests::default();
-        let levels = [Level::Safe, Level::Total, Level::Total];
+        let levels = [OrderLevel::Safe, OrderLevel::Total, OrderLevel::Total];
         for level in levels {
             assert!(requests.ask(PARTY, asked(1, level)).is_ok());
         }
-        assert_eq!(requests.stored((PARTY, 1), 5, Level::Safe), None);
+        assert_eq!(requests.stored((PARTY, 1), 5, OrderLevel::Safe), None);
         let answer = OrderAnswer { party: PARTY, number: 2, position: 6 };
-        assert_eq!(requests.stored((PARTY, 2), 6, Level::Total), Some(answer));
+        assert_eq!(requests.stored((PARTY, 2), 6, OrderLevel::Total), Some(answer));
         let oldest = |requests: &Requests| match requests.untold_of(PARTY) {
             Some(OrderContent::Requests { first, oldest, asked, .. }) => {
                 (first, oldest, asked.len())

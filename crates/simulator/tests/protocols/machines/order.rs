@@ -202,7 +202,7 @@ struct World {
     detectors: BTreeMap<usize, Detector>,
     incarnations: u64,
     requests: BTreeMap<(u32, Party, u64), Request>,
-    /// What the holders saw that are over.
+    /// The traces of holders that are over.
     traces: Vec<Trace>,
     stops: u32,
     stale: u64,

@@ -11,7 +11,7 @@ use crate::machines::host_checks::{Check, ensure};
 /// The entries that a home appends beyond its window: views, holders, deaths.
 const WINDOW_BEYOND: u64 = 32;
 
-/// What was seen so far.
+/// The homes and stable entries that were seen so far.
 #[derive(Debug, Default)]
 pub(super) struct OrderChecks {
     /// The home of each epoch of each group.
@@ -109,7 +109,7 @@ impl OrderChecks {
     }
 }
 
-/// What must hold of a log at the end.
+/// Checks the log of a group at the end.
 pub(super) fn log_holds(
     group: u32,
     log: &CopyLog,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use landeck_protocols::order::{Holder, HolderId, Level, OrderEntry, Party};
+use landeck_protocols::order::{Holder, HolderId, OrderEntry, OrderLevel, Party};
 
 /// The content of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,10 +15,10 @@ pub(super) enum Content {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Seen {
     View { members: Vec<Party> },
-    Message { from: Party, number: u64, level: Level },
+    Message { from: Party, number: u64, level: OrderLevel },
 }
 
-/// What the parties of one holder have seen, with the positions of the entries.
+/// The events that the parties of one holder have seen, with the positions of the entries.
 #[derive(Clone, Debug)]
 pub(super) struct Trace {
     pub(super) holder: HolderId,
@@ -34,7 +34,7 @@ pub(super) struct Trace {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
     pub(super) content: Content,
-    pub(super) level: Level,
+    pub(super) level: OrderLevel,
     /// The position that its host had delivered.
     pub(super) seen: u64,
     pub(super) is_answered: bool,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use landeck_protocols::hosts::{Lease, LeaseOutput};
 use landeck_protocols::order::{
-    Asked, GroupChange, GroupStanding, GroupWord, Holder, Level, OrderContent, OrderEntry,
-    OrderOutput, Party,
+    GroupChange, GroupStanding, GroupWord, Holder, OrderContent, OrderEntry, OrderLevel,
+    OrderOutput, Party, RequestShape,
 };
 use landeck_wire::heartbeat::Heartbeat;
 use landeck_wire::{HostIncarnation, HostNumber};
@@ -306,7 +306,10 @@ impl World {
             self.checks.messages += 1;
             let is_safe = matches!(
                 held.log.entries.get(position as usize),
-                Some(OrderEntry::Request { asked: Asked { level: Level::Safe, .. }, .. })
+                Some(OrderEntry::Request {
+                    asked: RequestShape { level: OrderLevel::Safe, .. },
+                    ..
+                })
             );
             if is_safe {
                 self.check_safe(node, group, position);
@@ -345,7 +348,7 @@ impl World {
     }
 
     fn ask(&mut self, node: usize, group: u32, party: Party, content: Content) {
-        let level = if self.draw.permille(400) { Level::Safe } else { Level::Total };
+        let level = if self.draw.permille(400) { OrderLevel::Safe } else { OrderLevel::Total };
         let bytes = self.draw.pick(&[0, 100, 1_000, 20_000]);
         let Some(held) = self.nodes[node].held.get(&group) else { return };
         let seen = held.machine.delivered();
@@ -355,7 +358,7 @@ impl World {
         let former = self.requests.insert((group, party, number), request);
         let mut is_full = false;
         self.drive(node, group, |holder, now| {
-            match holder.ask(party, Asked { bytes, level }, now) {
+            match holder.ask(party, RequestShape { bytes, level }, now) {
                 Ok((_, outputs)) => outputs,
                 Err(_) => {
                     is_full = true;

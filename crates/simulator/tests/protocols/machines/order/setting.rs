@@ -68,7 +68,7 @@ pub(crate) struct Stop {
     pub(crate) back_ms: u64,
 }
 
-/// What runs, and what happens to it.
+/// The hosts and groups of a run, and everything that happens to them.
 #[derive(Clone, Debug)]
 pub(crate) struct OrderSetting {
     pub(crate) seed: u64,

@@ -4,12 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use landeck_protocols::order::{Level, Party};
+use landeck_protocols::order::{OrderLevel, Party};
 
 use super::held::{Request, Seen, Trace};
 use crate::machines::host_checks::{Check, ensure};
 
-/// What one member saw while it was one.
+/// The events that one member saw while it was one.
 struct MemberTrace<'a> {
     party: Party,
     events: Vec<&'a (u64, Seen)>,
@@ -141,7 +141,7 @@ fn views_agree(members: &[MemberTrace<'_>]) -> Check {
     ensure(agree, "members agree on the view before", || format!("{former:?}"))
 }
 
-/// What two surviving hosts saw of one part of the log is the same.
+/// Two surviving hosts saw one part of the log alike.
 fn order_agrees(survivors: &[&Trace]) -> Check {
     let mut at: BTreeMap<u64, &Seen> = BTreeMap::new();
     for trace in survivors {
@@ -167,7 +167,7 @@ fn safe_order_agrees(traces: &[&Trace]) -> Check {
     let mut messages: BTreeMap<u64, (Party, u64)> = BTreeMap::new();
     for trace in traces {
         for (position, seen) in &trace.events {
-            let Seen::Message { from, number, level: Level::Safe } = seen else { continue };
+            let Seen::Message { from, number, level: OrderLevel::Safe } = seen else { continue };
             let message = (*from, *number);
             let place = *places.entry(message).or_insert(*position);
             let known = *messages.entry(*position).or_insert(message);
