@@ -351,7 +351,8 @@ impl World {
         let level = if self.draw.permille(400) { OrderLevel::Safe } else { OrderLevel::Total };
         let bytes = self.draw.pick(&[0, 100, 1_000, 20_000]);
         let Some(held) = self.nodes[node].held.get(&group) else { return };
-        let seen = held.machine.delivered();
+        // Nobody here has seen anything of a copy that is not complete.
+        let seen = if held.machine.is_complete() { held.machine.delivered() } else { 0 };
         // The entry may come at once, so the content is known before.
         let number = held.machine.next_number(party);
         let request = Request { content, level, seen, is_answered: false };
