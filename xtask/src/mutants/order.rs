@@ -4,6 +4,7 @@ use super::list::Mutant;
 
 const HOLDER: &str = "crates/protocols/src/order/holder.rs";
 const TAKEOVER: &str = "crates/protocols/src/order/takeover.rs";
+const SUCCESSION: &str = "crates/protocols/src/order/succession.rs";
 const COPY: &str = "crates/protocols/src/order/copy.rs";
 const FOLD: &str = "crates/protocols/src/order/fold.rs";
 const HOME: &str = "crates/protocols/src/order/home.rs";
@@ -63,14 +64,14 @@ pub(super) const ORDER_MUTANTS: &[Mutant] = &[
     },
     Mutant {
         breaks: "all registered holders report (only those of the home's own copy)",
-        file: TAKEOVER,
+        file: SUCCESSION,
         line: "        self.standing.registered.clone()\n",
         changed: "        self.counted()\n",
         test: "order::",
     },
     Mutant {
         breaks: "the longest complete copy goes on (the home's own)",
-        file: TAKEOVER,
+        file: SUCCESSION,
         line: "takeover.chosen = takeover.longest();",
         changed: "takeover.chosen = takeover.longest().map(|_| self.own);",
         test: "order::",
@@ -84,7 +85,7 @@ pub(super) const ORDER_MUTANTS: &[Mutant] = &[
     },
     Mutant {
         breaks: "an epoch begins when all holders have everything before",
-        file: TAKEOVER,
+        file: SUCCESSION,
         line: "if !may_append || !counted.iter().all(has_all) {",
         changed: "if !may_append || counted.iter().all(|it| !has_all(it)) {",
         test: "order::",

@@ -256,8 +256,7 @@ impl Holder {
     ) -> Vec<OrderOutput> {
         let epoch = self.standing.epoch;
         let OrderMessage { epoch: of, content } = message;
-        if self.is_over() || !self.standing.registered.contains(&from) {
-            self.dropped.foreign += 1;
+        if self.is_over() {
             return Vec::new();
         }
         if matches!(content, OrderContent::Stored(_) | OrderContent::Report(_)) {
@@ -317,7 +316,7 @@ impl Holder {
             },
             OrderContent::Ask | OrderContent::Fetch(_) | OrderContent::Full(_) => is_home,
             OrderContent::Stored(_) | OrderContent::Report(_) | OrderContent::Requests { .. } => {
-                self.standing.home == Some(self.own)
+                self.standing.home == Some(self.own) && self.standing.registered.contains(&from)
             }
         }
     }
