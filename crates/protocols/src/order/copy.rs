@@ -160,3 +160,57 @@ impl OrderCopy {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::order::{OrderLevel, Party, RequestShape};
+    use landeck_wire::HostNumber;
+
+    const OWN: HolderId = HolderId { word: 1, host: HostNumber(1) };
+
+    fn copy_of(levels: &[OrderLevel]) -> OrderCopy {
+        let mut copy = OrderCopy::created(OWN);
+        let party = Party { holder: OWN, number: 0 };
+        for (number, level) in (1..).zip(levels) {
+            let asked = RequestShape { bytes: 10, level: *level };
+            copy.push(&OrderEntry::Request { party, number, oldest: 1, asked });
+        }
+        copy
+    }
+
+    #[test]
+    fn nothing_overtakes_a_safe_entry_that_is_not_stable() {
+        let mut copy = copy_of(&[OrderLevel::Total, OrderLevel::Safe, OrderLevel::Total]);
+        assert!(copy.deliver() && copy.delivered() == 1);
+        copy.stable_until(2);
+        assert!(copy.deliver() && copy.delivered() == 3);
+        copy.stable_until(99);
+        assert_eq!(copy.stable(), 3, "no more than there is");
+    }
+
+    #[test]
+    fn sizes_are_forgotten_when_entries_are_stable_and_delivered_and_nobody_needs_them() {
+        let mut copy = copy_of(&[OrderLevel::Total; 5]);
+        copy.deliver();
+        copy.stable_until(3);
+        copy.forget(2);
+        assert_eq!((copy.kept_from(), copy.length(), copy.bytes_from(2)), (2, 5, 30));
+        copy.forget(u64::MAX);
+        assert_eq!((copy.kept_from(), copy.bytes_from(3)), (3, 20));
+        assert_eq!([19, 20, 5].map(|bytes| copy.batch(3, 32, bytes)), [1, 2, 1]);
+    }
+
+    #[test]
+    fn a_copy_is_complete_from_its_own_entry_on() {
+        let mut copy = OrderCopy::new(OWN);
+        copy.begin(7, 5, OrderFold::default());
+        assert!(copy.has_begun() && !copy.is_complete() && !copy.deliver());
+        copy.begins_anew();
+        assert!(!copy.has_begun());
+        copy.begin(6, 5, OrderFold::default());
+        copy.push(&OrderEntry::Holder(OWN));
+        copy.begins_anew();
+        assert!(copy.is_complete() && copy.has_begun() && copy.deliver());
+    }
+}

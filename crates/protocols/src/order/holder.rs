@@ -11,7 +11,7 @@ use super::feeding::{BATCH, Feeds, feed_of};
 use super::fold::{OrderEntry, OrderFold, Party, RequestShape};
 use super::homes::HomeReport;
 use super::message::{CopyReport, OrderContent, OrderMessage};
-use super::requests::{OrderAnswer, Requests, WindowFull};
+use super::requests::{OrderAnswer, REQUESTS_MAX, Requests, WindowFull};
 use super::takeover::Takeover;
 use super::words::{GroupChange, GroupStanding, GroupWord, HolderId, OutCause};
 use crate::hosts::HostTiming;
@@ -272,7 +272,7 @@ impl Holder {
         }
         match content {
             OrderContent::Feed { from: first, count, stable } => {
-                if entries.len() != count as usize || stable > first + u64::from(count) {
+                if entries.len() != count as usize || stable > first.saturating_add(count.into()) {
                     self.dropped.garbled += 1;
                     return Vec::new();
                 }
@@ -290,7 +290,10 @@ impl Holder {
             }
             OrderContent::Fetch(first) => self.answer_fetch(from, first),
             OrderContent::Requests { party, first, oldest, asked, died_after } => {
-                if party.holder != from || oldest > first || oldest == 0 {
+                let window = oldest.checked_add(REQUESTS_MAX as u64);
+                let last = first.checked_add(asked.len() as u64);
+                let is_window = oldest > 0 && oldest <= first && last.is_some() && last <= window;
+                if party.holder != from || !is_window {
                     self.dropped.garbled += 1;
                     return Vec::new();
                 }
@@ -519,5 +522,112 @@ impl Holder {
 
     pub(super) const fn send(&self, to: HolderId, content: OrderContent) -> OrderOutput {
         OrderOutput::Send { to, message: OrderMessage { epoch: self.standing.epoch, content } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::order::OrderLevel;
+    use landeck_wire::HostNumber;
+
+    const FIRST: HolderId = HolderId { word: 1, host: HostNumber(1) };
+    const SECOND: HolderId = HolderId { word: 2, host: HostNumber(2) };
+    const NOW: Duration = Duration::from_secs(5);
+    const PARTY: Party = Party { holder: SECOND, number: 0 };
+    const SHAPE: RequestShape = RequestShape { bytes: 1, level: OrderLevel::Total };
+
+    /// The home of a group, alone.
+    fn home() -> Holder {
+        let mut standing = GroupStanding::default();
+        standing.apply(&GroupWord { number: 1, group: 1, change: GroupChange::Created(FIRST) });
+        let timing = HostTiming::new(Duration::from_secs(1));
+        let mut home = Holder::new(FIRST, standing, timing, NOW);
+        home.renewed(2 * NOW);
+        home.look(NOW, true);
+        home
+    }
+
+    fn register(holder: &mut Holder) -> Vec<OrderOutput> {
+        let change = GroupChange::Registered(SECOND);
+        holder.word(&GroupWord { number: 2, group: 1, change }, NOW)
+    }
+
+    fn message(epoch: u64, content: OrderContent) -> OrderMessage {
+        OrderMessage { epoch, content }
+    }
+
+    #[test]
+    fn a_home_alone_begins_its_epoch_and_accepts() {
+        let mut home = home();
+        assert!(home.is_open() && home.is_complete());
+        assert_eq!((home.length(), home.stable(), home.delivered()), (1, 1, 1));
+        let own = Party { holder: FIRST, number: 0 };
+        let (number, outputs) = home.ask(own, SHAPE, NOW).unwrap();
+        assert!(outputs.iter().any(|it| matches!(it, OrderOutput::Answer(_))), "{outputs:?}");
+        assert_eq!((number, home.fold().outcome(own, 1)), (1, Some(1)));
+        home.renewed(NOW);
+        let (_, outputs) = home.ask(own, SHAPE, NOW).unwrap();
+        assert_eq!((outputs, home.length()), (Vec::new(), 2), "its view is over");
+    }
+
+    #[test]
+    fn a_holder_counts_once_its_copy_has_begun() {
+        let mut home = home();
+        let outputs = register(&mut home);
+        assert!(matches!(outputs[0], OrderOutput::Send { to: SECOND, .. }), "{outputs:?}");
+        assert_eq!(home.counted().len(), 1);
+        home.receive(SECOND, message(1, OrderContent::Stored(0)), &[], NOW);
+        assert_eq!(home.counted().len(), 1, "it has nothing");
+        home.receive(SECOND, message(1, OrderContent::Stored(1)), &[], NOW);
+        assert_eq!((home.counted().len(), home.length(), home.stable()), (2, 2, 1));
+        home.receive(SECOND, message(1, OrderContent::Stored(2)), &[], NOW);
+        assert_eq!(home.stable(), 2);
+    }
+
+    #[test]
+    fn messages_that_cannot_be_are_dropped_and_counted() {
+        let mut home = home();
+        home.receive(SECOND, message(1, OrderContent::Stored(1)), &[], NOW);
+        assert_eq!(home.dropped().foreign, 1, "it is no holder");
+        register(&mut home);
+        home.receive(SECOND, message(0, OrderContent::Stored(1)), &[], NOW);
+        assert_eq!(home.dropped().stale, 1, "another epoch");
+        home.receive(SECOND, message(1, OrderContent::Stored(9)), &[], NOW);
+        assert_eq!(home.dropped().garbled, 1, "more than there is");
+        let requests = |party, first, oldest| OrderContent::Requests {
+            party,
+            first,
+            oldest,
+            asked: vec![SHAPE],
+            died_after: None,
+        };
+        let own = Party { holder: FIRST, number: 0 };
+        home.receive(SECOND, message(1, requests(own, 1, 1)), &[], NOW);
+        home.receive(SECOND, message(1, requests(PARTY, 1, 2)), &[], NOW);
+        home.receive(SECOND, message(1, requests(PARTY, u64::MAX, 1)), &[], NOW);
+        assert_eq!(home.dropped().garbled, 4, "another's party, no window");
+        home.receive(SECOND, message(1, OrderContent::Ask), &[], NOW);
+        let feed = OrderContent::Feed { from: 0, count: 1, stable: 0 };
+        home.receive(SECOND, message(1, feed.clone()), &[], NOW);
+        assert_eq!((home.dropped().foreign, home.length()), (3, 1), "only the home may");
+        let mut standing = home.standing.clone();
+        standing.registered.insert(SECOND);
+        let mut second = Holder::new(SECOND, standing, HostTiming::new(NOW), NOW);
+        second.receive(FIRST, message(1, feed), &[], NOW);
+        let begin = OrderContent::Begin { at: 1, stable: 2, fold: OrderFold::default() };
+        second.receive(FIRST, message(1, begin), &[], NOW);
+        second.receive(FIRST, message(1, OrderContent::Fetch(Some(u64::MAX))), &[], NOW);
+        assert_eq!(second.dropped().garbled, 3, "no entry in it, stable before it is there");
+    }
+
+    #[test]
+    fn a_holder_that_is_put_out_does_nothing_more() {
+        let mut home = home();
+        let change = GroupChange::Out(FIRST, OutCause::NoPath);
+        let outputs = home.word(&GroupWord { number: 3, group: 1, change }, NOW);
+        assert_eq!(outputs, [OrderOutput::Evicted(OutCause::NoPath)]);
+        assert_eq!(home.look(2 * NOW, true), []);
+        assert_eq!(register(&mut home), []);
     }
 }

@@ -30,3 +30,21 @@ impl Takeover {
         complete.max_by_key(|(_, report)| report.length).map(|(holder, _)| *holder)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck_wire::HostNumber;
+
+    #[test]
+    fn the_longest_complete_copy_is_chosen_and_the_first_report_counts() {
+        let holder = |word| HolderId { word, host: HostNumber(word as u16) };
+        let mut takeover = Takeover::default();
+        assert_eq!(takeover.longest(), None);
+        for (word, length, is_complete) in [(1, 5, true), (2, 9, false), (3, 7, true)] {
+            takeover.reported(holder(word), CopyReport { length, is_complete });
+        }
+        takeover.reported(holder(1), CopyReport { length: 20, is_complete: true });
+        assert_eq!(takeover.longest(), Some(holder(3)));
+    }
+}
