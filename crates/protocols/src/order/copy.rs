@@ -96,12 +96,12 @@ impl OrderCopy {
 
     /// The bytes of the entries from a position to the end.
     pub(super) fn bytes_from(&self, position: u64) -> u64 {
-        self.bytes_until(self.length()) - self.bytes_until(position)
+        self.bytes_until(self.length()).saturating_sub(self.bytes_until(position))
     }
 
     /// The number of entries from a position on that fit into a message; one always does.
     pub(super) fn batch(&self, from: u64, entries: u64, bytes: u64) -> u64 {
-        let most = (self.length() - from).min(entries);
+        let most = self.length().saturating_sub(from).min(entries);
         let fits = |count: &u64| {
             self.bytes_until(from + count) - self.bytes_until(from) <= bytes || *count == 1
         };

@@ -130,7 +130,7 @@ impl Feeds {
 
     /// The position from which entries are kept for these holders, and for others that are not far behind.
     pub(super) fn kept_from(&self, copy: &OrderCopy, counts: impl Fn(&HolderId) -> bool) -> u64 {
-        let is_near = |feed: &Feed| copy.length() - feed.stored <= WINDOW_ENTRIES;
+        let is_near = |feed: &Feed| copy.length().saturating_sub(feed.stored) <= WINDOW_ENTRIES;
         let needs = self
             .feeds
             .iter()

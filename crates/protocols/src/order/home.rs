@@ -122,7 +122,7 @@ impl Holder {
     fn lags(&self, holder: HolderId) -> bool {
         let Role::Open(feeds) = &self.role else { return true };
         feeds.stored_by(holder).is_none_or(|stored| {
-            let lag = self.copy.length() - stored;
+            let lag = self.copy.length().saturating_sub(stored);
             lag >= WINDOW_ENTRIES || self.copy.bytes_from(stored) >= WINDOW_BYTES
         })
     }

@@ -60,7 +60,7 @@ impl World {
     pub(super) fn heal(&mut self) {
         self.note("all faults end".into());
         self.sights = (1..=self.setting.groups as u32).map(|group| self.sight(group)).collect();
-        self.is_healed = true;
+        (self.is_healed, self.quality.loss_permille) = (true, 0);
         self.cuts.clear();
         (0..self.nodes.len()).for_each(|node| self.wake(node));
     }
