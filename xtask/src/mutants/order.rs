@@ -87,7 +87,7 @@ pub(super) const ORDER_MUTANTS: &[Mutant] = &[
         breaks: "an epoch begins when all holders have everything before",
         file: SUCCESSION,
         line: "if !may_append || !counted.iter().all(has_all) {",
-        changed: "if !may_append || counted.iter().all(|it| !has_all(it)) {",
+        changed: "if !may_append || !counted.iter().all(|it| has_all(it) || length > 0) {",
         test: "order::",
     },
     Mutant {
