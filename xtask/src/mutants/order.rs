@@ -109,7 +109,7 @@ pub(super) const ORDER_MUTANTS: &[Mutant] = &[
         file: COPY,
         line: "self.has_begun = self.is_complete;",
         changed: "self.has_begun = self.is_complete || self.has_begun;",
-        test: "order::",
+        test: "landeck-protocols units: order::",
     },
     Mutant {
         breaks: "a request takes effect once",
@@ -123,7 +123,7 @@ pub(super) const ORDER_MUTANTS: &[Mutant] = &[
         file: FOLD,
         line: "            && number == self.last_of(party) + 1",
         changed: "            && number > self.last_of(party)",
-        test: "order::",
+        test: "landeck-protocols units: order::",
     },
     Mutant {
         breaks: "a lost host has one entry",

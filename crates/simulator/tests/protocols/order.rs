@@ -21,7 +21,10 @@ fn groups_with_all_faults_keep_all_properties() {
     if reports.len() > 1 {
         let sum = |of: fn(&OrderReport) -> u32| reports.iter().map(of).sum::<u32>();
         let (takeovers, losses) = (sum(|it| it.takeovers), sum(|it| it.losses));
-        assert!(takeovers > 120 && losses < 80, "{takeovers} takeovers, {losses} losses");
+        assert!(
+            takeovers > 120 && 2 * losses < takeovers,
+            "{takeovers} takeovers, {losses} losses"
+        );
         let (views, stops) = (sum(|it| it.views), sum(|it| it.stops));
         assert!(views > 300 && stops > 60, "{views} views, {stops} stops at steps");
         let (messages, answers) = (sum(|it| it.messages), sum(|it| it.answers));

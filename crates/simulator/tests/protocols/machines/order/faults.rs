@@ -193,7 +193,9 @@ impl World {
         let check = match self.nodes[node].held.get(&of.0) {
             Some(home) if home.machine.is_open() && home.machine.epoch() == of.1 => {
                 let counted = home.machine.counted();
-                checks.view(of, (home, position), &self.those(of.0, |id| counted.contains(&id)))
+                let holders = self.those(of.0, |id| counted.contains(&id));
+                let is_followed = self.homes.standing(of.0).is_some_and(|it| it.epoch == of.1);
+                checks.view(of, (home, position), &holders, is_followed)
             }
             _ => Ok(()),
         };
