@@ -205,12 +205,14 @@ impl World {
         let local = self.local(node);
         let current = &mut self.nodes[node];
         let valid_until = match &current.lease {
-            Some(lease) => lease.valid_until().filter(|_| lease.is_valid(local)),
+            Some(lease) => lease.valid_until().filter(|_| lease.end().is_none()),
             None => Some(Duration::MAX),
         };
         let Some(held) = current.held.get_mut(&group) else { return };
         held.machine.renewed(valid_until.unwrap_or(Duration::ZERO));
+        let before = (held.machine.stable(), held.machine.length());
         let outputs = act(&mut held.machine, local);
+        let is_moved = before != (held.machine.stable(), held.machine.length());
         let mut log = log;
         for output in outputs {
             let step = step_of(&output);
@@ -223,7 +225,9 @@ impl World {
                 return self.stop(node, stop.back_ms);
             }
         }
-        self.check_stable(node, group);
+        if is_moved {
+            self.check_stable(node, group);
+        }
     }
 
     fn carry_out(
