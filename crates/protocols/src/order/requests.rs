@@ -173,7 +173,7 @@ mod tests {
         assert!(requests.ask(PARTY, asked(1, OrderLevel::Total)).is_err());
         assert!(requests.stored((PARTY, 1), 0, OrderLevel::Total).is_some());
         let taken = (0..100).filter(|_| requests.ask(PARTY, asked(1, OrderLevel::Total)).is_ok());
-        assert_eq!(taken.count(), REQUESTS_MAX);
+        assert_eq!(taken.count(), 64);
         assert!(requests.ask(PARTY, asked(0, OrderLevel::Total)).is_err());
     }
 
