@@ -166,6 +166,19 @@ fn a_slow_holder_is_named() {
     assert!(reports.iter().all(|it| home(it).slow == Some(3)), "{reports:?}");
 }
 
+/// The former home reaches a holder that has not heard of the next one, and feeds it: that holder's report is worth nothing
+/// before it has.
+#[test]
+fn a_holder_without_the_word_reports_nothing() {
+    by_seed(5, |seed| {
+        let setting = OrderSetting::calm(seed, 4).cut(1, 0, 1_000, 3_900);
+        let cut = [Act::Cut(1, 2), Act::Cut(1, 3)];
+        let setting = cut.into_iter().fold(setting, |all, act| all.at(1_200, act));
+        let setting = setting.at(1_580, Act::Cut(0, 3)).at(1_640, Act::Mend(1, 3));
+        order::run(&setting.at(1_950, Act::Mend(0, 3)))
+    });
+}
+
 #[test]
 fn holders_come_while_the_home_ends() {
     by_seed(80, |seed| {
