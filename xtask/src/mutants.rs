@@ -11,12 +11,14 @@ use std::process::Command;
 use crate::Problem;
 
 mod list;
+mod order;
 mod routes;
 mod stored;
 mod traces;
 mod voters;
 
 use list::{MUTANTS, Mutant};
+use order::ORDER_MUTANTS;
 use routes::ROUTE_MUTANTS;
 use stored::STORED_MUTANTS;
 use traces::TRACE_MUTANTS;
@@ -62,7 +64,8 @@ pub(crate) fn run(root: &Path, of: &str) -> Result<bool, Problem> {
 }
 
 fn all() -> impl Iterator<Item = &'static Mutant> {
-    let lists = [MUTANTS, ROUTE_MUTANTS, STORED_MUTANTS, TRACE_MUTANTS, VOTER_MUTANTS];
+    let lists =
+        [MUTANTS, ROUTE_MUTANTS, STORED_MUTANTS, ORDER_MUTANTS, TRACE_MUTANTS, VOTER_MUTANTS];
     lists.into_iter().flatten()
 }
 

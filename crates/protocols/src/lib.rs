@@ -1,6 +1,6 @@
-//! Views, membership, the door, agreement, flood, the group service, several hosts and their voters, as pure state machines. They
-//! decide which processes belong together, which others are admitted, and what members that may die agree on. Time is
-//! an argument, and a machine returns its actions instead of performing them.
+//! Views, membership, the door, agreement, flood, the group service, several hosts with their voters and with ordered groups
+//! over them, as pure state machines. They decide which processes belong together, which others are admitted, and what members
+//! that may die agree on. Time is an argument, and a machine returns its actions instead of performing them.
 
 #![forbid(unsafe_code)]
 
@@ -9,6 +9,7 @@ pub mod door;
 pub mod flood;
 pub mod hosts;
 pub mod membership;
+pub mod order;
 mod record;
 pub mod restarts;
 pub mod service;

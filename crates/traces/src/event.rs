@@ -29,7 +29,7 @@ pub struct MessageName {
 
 /// The level of order of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OrderLevel {
+pub enum TraceLevel {
     /// The call returns when the message is queued.
     Fifo,
     /// The call returns when the group has accepted the message.
@@ -92,7 +92,7 @@ pub enum TraceEvent {
         /// The number of the message.
         number: u64,
         /// Its level.
-        level: OrderLevel,
+        level: TraceLevel,
         /// The checksum of its bytes.
         sum: u32,
     },
@@ -105,7 +105,7 @@ pub enum TraceEvent {
         /// The message.
         message: MessageName,
         /// Its level.
-        level: OrderLevel,
+        level: TraceLevel,
         /// The checksum of the bytes that came.
         sum: u32,
         /// Its number among all messages of the group, if the group tells it.

@@ -22,8 +22,8 @@ pub mod writer;
 
 pub use check::{Property, TraceReport, Violation, check};
 pub use event::{
-    DepartureCause, GroupTrace, MemberName, MessageName, OrderLevel, TraceEnd, TraceEvent,
-    TraceHead, TracedView,
+    DepartureCause, GroupTrace, MemberName, MessageName, TraceEnd, TraceEvent, TraceHead,
+    TraceLevel, TracedView,
 };
 pub use text::{TraceError, TraceFault, is_trace, seal};
 pub use writer::{TraceWriter, sum_of};

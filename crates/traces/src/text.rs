@@ -20,8 +20,8 @@ use std::fmt::Write;
 use std::str::{FromStr, SplitAsciiWhitespace};
 
 use crate::event::{
-    DepartureCause, GroupTrace, MemberName, MessageName, OrderLevel, TraceEnd, TraceEvent,
-    TraceHead, TracedView,
+    DepartureCause, GroupTrace, MemberName, MessageName, TraceEnd, TraceEvent, TraceHead,
+    TraceLevel, TracedView,
 };
 
 /// The first line.
@@ -180,8 +180,8 @@ fn list(words: impl Iterator<Item = String>) -> String {
     if words.is_empty() { "-".into() } else { words.join(",") }
 }
 
-const LEVELS: &[(&str, OrderLevel)] =
-    &[("fifo", OrderLevel::Fifo), ("total", OrderLevel::Total), ("safe", OrderLevel::Safe)];
+const LEVELS: &[(&str, TraceLevel)] =
+    &[("fifo", TraceLevel::Fifo), ("total", TraceLevel::Total), ("safe", TraceLevel::Safe)];
 
 const CAUSES: &[(&str, DepartureCause)] = &[
     ("left", DepartureCause::Left),
@@ -357,16 +357,16 @@ mod tests {
             departed: vec![(1, DepartureCause::Died), (7, DepartureCause::Lost)],
         };
         let message = MessageName { sender: other, number: 9 };
-        let level = OrderLevel::Safe;
+        let level = TraceLevel::Safe;
         let head = TraceHead { group: "two words #1".into(), member, rank: 5, host: "n2".into() };
         let events = vec![
             TraceEvent::View(TracedView { number: 3, members: vec![2], ..Default::default() }),
             TraceEvent::View(view),
-            TraceEvent::Send { number: 1, level: OrderLevel::Fifo, sum: 0 },
+            TraceEvent::Send { number: 1, level: TraceLevel::Fifo, sum: 0 },
             TraceEvent::Sent(1),
             TraceEvent::Refused(2),
             TraceEvent::Delivered { message, level, sum: u32::MAX, at: Some(18) },
-            TraceEvent::Delivered { message, level: OrderLevel::Total, sum: 1, at: None },
+            TraceEvent::Delivered { message, level: TraceLevel::Total, sum: 1, at: None },
             TraceEvent::Syncing(1),
             TraceEvent::Synced(1),
             TraceEvent::Empty,

@@ -61,14 +61,14 @@ impl<W: Write> TraceWriter<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{GroupTrace, MemberName, OrderLevel, TraceEnd};
+    use crate::event::{GroupTrace, MemberName, TraceEnd, TraceLevel};
 
     #[test]
     fn a_send_is_written_at_once_with_all_before_it() {
         let member = MemberName { id: 2, since: 3 };
         let head = TraceHead { group: "ord".into(), member, rank: 2, host: "n2".into() };
         let mut writer = TraceWriter::begin(Vec::new(), &head).unwrap();
-        let send = TraceEvent::Send { number: 1, level: OrderLevel::Total, sum: sum_of(b"a") };
+        let send = TraceEvent::Send { number: 1, level: TraceLevel::Total, sum: sum_of(b"a") };
         let seen = |writer: &TraceWriter<Vec<u8>>| {
             GroupTrace::decode("a trace", &writer.to).unwrap().events.len()
         };

@@ -5,8 +5,8 @@
 
 use landeck_testing::Random;
 use landeck_traces::{
-    DepartureCause, GroupTrace, MemberName, MessageName, OrderLevel, Property, TraceEnd,
-    TraceEvent, TraceHead, TracedView,
+    DepartureCause, GroupTrace, MemberName, MessageName, Property, TraceEnd, TraceEvent, TraceHead,
+    TraceLevel, TracedView,
 };
 
 /// A promise that the group breaks.
@@ -98,7 +98,7 @@ const MEMBERS_MAX: usize = 6;
 #[derive(Clone)]
 struct Posted {
     name: MessageName,
-    level: OrderLevel,
+    level: TraceLevel,
     sum: u32,
 }
 
@@ -243,9 +243,9 @@ impl Model {
     /// A call begins that sends a message.
     fn begin(&mut self, at: usize, is_safe: bool) -> Posted {
         let level = match self.random.below(3) {
-            _ if is_safe => OrderLevel::Safe,
-            0 => OrderLevel::Fifo,
-            _ => OrderLevel::Total,
+            _ if is_safe => TraceLevel::Safe,
+            0 => TraceLevel::Fifo,
+            _ => TraceLevel::Total,
         };
         let sum = self.random.bits() as u32;
         let member = &mut self.members[at];
@@ -325,7 +325,7 @@ impl Model {
         let is_early = self.fault == Some(Fault::EarlySafe);
         match &item {
             Item::Message(it)
-                if it.level == OrderLevel::Safe && place >= self.stable && !is_early =>
+                if it.level == TraceLevel::Safe && place >= self.stable && !is_early =>
             {
                 return;
             }
@@ -428,7 +428,7 @@ impl Model {
                 self.read(at);
             }
             let safe = |event: &TraceEvent| {
-                matches!(event, TraceEvent::Delivered { level: OrderLevel::Safe, .. })
+                matches!(event, TraceEvent::Delivered { level: TraceLevel::Safe, .. })
             };
             let events = &mut self.members[at].events;
             let places: Vec<usize> = (0..events.len()).filter(|&at| safe(&events[at])).collect();
@@ -452,7 +452,7 @@ impl Model {
             let readers = self.members.iter().filter(|it| it.is_living);
             let least = readers.map(|it| it.read).min().unwrap_or(0);
             let is_plain =
-                |item: &Item| matches!(item, Item::Message(it) if it.level != OrderLevel::Safe);
+                |item: &Item| matches!(item, Item::Message(it) if it.level != TraceLevel::Safe);
             if let Some(at) = (least..kept).find(|&at| is_plain(&self.items[at])) {
                 let late = self.members.iter_mut().filter(|it| it.read > at && it.is_living);
                 late.for_each(|it| it.read -= 1);

@@ -11,6 +11,7 @@ mod incast;
 mod lanes;
 mod machines;
 mod names;
+mod order;
 mod pairs;
 mod routes;
 mod silences;

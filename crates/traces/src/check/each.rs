@@ -6,7 +6,7 @@ use super::Property;
 use super::property::Findings;
 use super::run::{Fate, Participant, Run, SendOutcome};
 use super::stream::Stream;
-use crate::event::{MemberName, MessageName, OrderLevel, TraceEvent};
+use crate::event::{MemberName, MessageName, TraceEvent, TraceLevel};
 
 /// Checks that there is a trace of each member, and that none was cut.
 pub(super) fn check_whole(run: &Run<'_>, findings: &mut Findings) {
@@ -107,7 +107,7 @@ fn check_sent(
     run: &Run<'_>,
     member: &Participant<'_>,
     message: MessageName,
-    (level, sum): (OrderLevel, u32),
+    (level, sum): (TraceLevel, u32),
     findings: &mut Findings,
 ) {
     let Some(sender) = run.find(message.sender) else { return };

@@ -6,7 +6,7 @@ use super::Property;
 use super::property::Findings;
 use super::run::{Fate, Participant, Run, SendOutcome};
 use super::stream::Stream;
-use crate::event::{MessageName, OrderLevel, TraceEvent};
+use crate::event::{MessageName, TraceEvent, TraceLevel};
 
 /// Checks that no member leaves a synchronisation before all have come.
 pub(super) fn check_waits(run: &Run<'_>, findings: &mut Findings) {
@@ -56,7 +56,7 @@ pub(super) fn check_covered(run: &Run<'_>, stream: &Stream, findings: &mut Findi
     for at in 0..run.members.len() {
         let Some((round, emptied)) = run.members[at].emptied else { continue };
         for sender in run.members.iter().filter(|other| other.fate != Fate::Lost) {
-            let calls = sender.sends.iter().filter(|(_, call)| call.level != OrderLevel::Safe);
+            let calls = sender.sends.iter().filter(|(_, call)| call.level != TraceLevel::Safe);
             for (&number, call) in calls {
                 let is_before = matches!(call.outcome, SendOutcome::Sent(event) if run.is_before(sender, event, round));
                 let message = sender.sent(number);
@@ -134,13 +134,13 @@ struct KnownSafe {
 fn safe_messages(run: &Run<'_>) -> BTreeMap<MessageName, Vec<KnownSafe>> {
     let mut safe: BTreeMap<MessageName, Vec<KnownSafe>> = BTreeMap::new();
     for (by, member) in run.members.iter().enumerate() {
-        for (&number, call) in member.sends.iter().filter(|(_, it)| it.level == OrderLevel::Safe) {
+        for (&number, call) in member.sends.iter().filter(|(_, it)| it.level == TraceLevel::Safe) {
             if let SendOutcome::Sent(event) = call.outcome {
                 let known = KnownSafe { by, event, is_delivery: false };
                 safe.entry(member.sent(number)).or_default().push(known);
             }
         }
-        for delivery in member.deliveries.iter().filter(|it| it.level == OrderLevel::Safe) {
+        for delivery in member.deliveries.iter().filter(|it| it.level == TraceLevel::Safe) {
             let known = KnownSafe { by, event: delivery.event, is_delivery: true };
             safe.entry(delivery.message).or_default().push(known);
         }
@@ -184,7 +184,7 @@ fn check_lost(
     for (at, delivery) in member.deliveries.iter().enumerate() {
         let message = delivery.message;
         let place = stream.place.get(&message);
-        if let (Some(place), OrderLevel::Safe) = (place, delivery.level) {
+        if let (Some(place), TraceLevel::Safe) = (place, delivery.level) {
             let words = |other: Option<MessageName>| {
                 let other = other.map(|other| run.message(other)).unwrap_or_default();
                 format!(

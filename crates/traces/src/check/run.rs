@@ -4,7 +4,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{
-    DepartureCause, GroupTrace, MemberName, MessageName, OrderLevel, TraceEvent, TracedView,
+    DepartureCause, GroupTrace, MemberName, MessageName, TraceEvent, TraceLevel, TracedView,
 };
 
 /// The traces of one group.
@@ -52,7 +52,7 @@ pub(super) struct Participant<'a> {
 /// A message that a member delivered.
 pub(super) struct Delivery {
     pub(super) message: MessageName,
-    pub(super) level: OrderLevel,
+    pub(super) level: TraceLevel,
     pub(super) at: Option<u64>,
     /// The number of events before it.
     pub(super) event: usize,
@@ -60,7 +60,7 @@ pub(super) struct Delivery {
 
 /// A call that sends a message.
 pub(super) struct SendCall {
-    pub(super) level: OrderLevel,
+    pub(super) level: TraceLevel,
     pub(super) sum: u32,
     pub(super) outcome: SendOutcome,
     /// The last view that the sender had seen.

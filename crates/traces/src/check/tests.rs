@@ -2,8 +2,8 @@
 
 use super::{Property, TraceReport, check};
 use crate::event::{
-    DepartureCause, GroupTrace, MemberName, MessageName, OrderLevel, TraceEnd, TraceEvent,
-    TraceHead, TracedView,
+    DepartureCause, GroupTrace, MemberName, MessageName, TraceEnd, TraceEvent, TraceHead,
+    TraceLevel, TracedView,
 };
 
 /// A run of four members, each with its name, its host, and its events in short words:
@@ -92,10 +92,10 @@ fn sum(number: u64) -> u32 {
     number as u32 * 16
 }
 
-fn level(word: &str) -> (u64, OrderLevel) {
+fn level(word: &str) -> (u64, TraceLevel) {
     match word.strip_suffix('!') {
-        Some(number) => (number.parse().unwrap(), OrderLevel::Safe),
-        None => (word.parse().unwrap(), OrderLevel::Total),
+        Some(number) => (number.parse().unwrap(), TraceLevel::Safe),
+        None => (word.parse().unwrap(), TraceLevel::Total),
     }
 }
 

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use landeck::traces::{
-    DepartureCause, MemberName, MessageName, OrderLevel, TraceEnd, TraceEvent, TraceHead,
+    DepartureCause, MemberName, MessageName, TraceEnd, TraceEvent, TraceHead, TraceLevel,
     TraceWriter, TracedView, sum_of,
 };
 use landeck::{
@@ -127,7 +127,7 @@ impl Sender {
         let number = self.sent;
         let noise = (number + u64::from(self.name.id)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let values = [self.name.since, number, noise];
-        let (level, sum) = (OrderLevel::Total, sum_of_values(&values));
+        let (level, sum) = (TraceLevel::Total, sum_of_values(&values));
         self.note(&TraceEvent::Send { number, level, sum })?;
         match self.member.try_broadcast(Message::new().pack(&values)) {
             Ok(()) => self.note(&TraceEvent::Sent(number)),
@@ -194,7 +194,7 @@ fn delivered(mut told: ToldMessage) -> Result<TraceEvent, Problem> {
     let [since, number, _] = values;
     let id = told.member().unwrap_or(u32::MAX);
     let message = MessageName { sender: MemberName { id, since }, number };
-    let (level, sum) = (OrderLevel::Total, sum_of_values(&values));
+    let (level, sum) = (TraceLevel::Total, sum_of_values(&values));
     let at = told.number().map(|before| before + 1);
     Ok(TraceEvent::Delivered { message, level, sum, at })
 }

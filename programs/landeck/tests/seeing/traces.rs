@@ -2,7 +2,7 @@
 
 use super::*;
 use landeck::traces::{
-    GroupTrace, MemberName, MessageName, OrderLevel, TraceEnd, TraceEvent, TraceHead, TracedView,
+    GroupTrace, MemberName, MessageName, TraceEnd, TraceEvent, TraceHead, TraceLevel, TracedView,
 };
 
 /// A directory of the test's own, with the traces of two members.
@@ -42,7 +42,7 @@ fn trace(id: u32, order: [u64; 2]) -> GroupTrace {
     let name = |id| MemberName { id, since: 2 };
     let joined = vec![id];
     let view = TracedView { number: 2, members: vec![0, 1], joined, ..TracedView::default() };
-    let (level, sum) = (OrderLevel::Total, 0);
+    let (level, sum) = (TraceLevel::Total, 0);
     let mut events = vec![TraceEvent::View(view)];
     if id == 0 {
         let send = |number| [TraceEvent::Send { number, level, sum }, TraceEvent::Sent(number)];

@@ -13,6 +13,7 @@
 //! | [`incast`] | many senders and one receiver behind a port with a small buffer |
 //! | [`lanes`] | two daemons that open lanes between their processes |
 //! | [`names`] | processes of several hosts that publish, find and take back names |
+//! | [`order`] | ordered groups over hosts: homes, holders, parties |
 //! | [`pairs`] | the positions of one pair over lanes that break |
 //! | [`routes`] | pairs of hosts whose connections pass gateways, under cuts |
 //! | [`silences`] | a connection that carries nothing, or whose receiver does not read |
@@ -45,6 +46,7 @@ pub(crate) mod incast;
 pub(crate) mod lanes;
 mod link;
 pub(crate) mod names;
+pub(crate) mod order;
 pub(crate) mod pairs;
 mod route_checks;
 mod route_setting;
