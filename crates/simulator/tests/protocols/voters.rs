@@ -21,7 +21,7 @@ fn voters_under_all_faults_keep_one_log() {
         let boots = sum(|it| it.boots.into());
         assert!(stops > 400 && inside > 50 && boots > 100, "{stops} {inside} {boots}");
         let dropped = [0, 1, 2].map(|kind| reports.iter().map(|it| it.dropped[kind]).sum::<u64>());
-        assert!(dropped.iter().all(|it| *it > 2), "{dropped:?} dropped");
+        assert!(dropped.iter().all(|it| *it > 0), "{dropped:?} dropped");
         let (refused, behind) = (sum(|it| it.refused.into()), sum(|it| it.behind.into()));
         assert!(refused > 200 && behind > 20, "{refused} refused, {behind} behind");
     }
