@@ -109,7 +109,7 @@ pub(super) const ORDER_MUTANTS: &[Mutant] = &[
         file: COPY,
         line: "self.has_begun = self.is_complete;",
         changed: "self.has_begun = self.is_complete || self.has_begun;",
-        test: "landeck-protocols units: order::",
+        test: "protocols units: order::",
     },
     Mutant {
         breaks: "a request takes effect once",
@@ -123,7 +123,7 @@ pub(super) const ORDER_MUTANTS: &[Mutant] = &[
         file: FOLD,
         line: "            && number == self.last_of(party) + 1",
         changed: "            && number > self.last_of(party)",
-        test: "landeck-protocols units: order::",
+        test: "protocols units: order::",
     },
     Mutant {
         breaks: "a lost host has one entry",
@@ -207,20 +207,20 @@ pub(super) const ORDER_MUTANTS: &[Mutant] = &[
         file: HOMES,
         line: "if standing.epoch != epoch || !is_home {",
         changed: "if standing.epoch != epoch && !is_home {",
-        test: "landeck-protocols units: order::",
+        test: "protocols units: order::",
     },
     Mutant {
         breaks: "the home's successor has come before all others that stay",
         file: HOMES,
         line: "let heir = standing.registered.iter().find(",
         changed: "let heir = standing.registered.iter().rev().find(",
-        test: "landeck-protocols units: order::",
+        test: "protocols units: order::",
     },
     Mutant {
         breaks: "a window holds 64 requests",
         file: REQUESTS,
         line: "pub const REQUESTS_MAX: usize = 64;",
         changed: "pub const REQUESTS_MAX: usize = 65;",
-        test: "landeck-protocols units: order::",
+        test: "protocols units: order::",
     },
 ];
