@@ -8,7 +8,7 @@ use landeck_wire::ProcessId;
 use crate::answer::Answer;
 use crate::error::{Result, ServiceError};
 use crate::group_error::GroupError;
-use crate::replica::{LocalState, Replica, no_peer};
+use crate::replica::{LocalState, Replica};
 use crate::subscription::Subscription;
 use crate::thread_members;
 use crate::time_limit::TimeLimit;
@@ -104,21 +104,6 @@ impl Replica {
     pub fn view(&self) -> Result<MembersView> {
         self.catch_up(TimeLimit::Unlimited)?;
         self.with(|local| Ok(self.view_of(local)))
-    }
-
-    /// Waits until the view has another number than `number`.
-    ///
-    /// # Errors
-    /// [`ServiceError::TimedOut`], [`GroupError::GroupDestroyed`], [`GroupError::Broken`],
-    /// [`ServiceError::Ended`], [`ServiceError::Thread`].
-    pub fn view_after(&self, number: u64, limit: TimeLimit) -> Result<MembersView> {
-        self.catch_up(limit)?;
-        self.wait(limit, no_peer, |local| {
-            if local.state.view() != number {
-                return Ok(Some(self.view_of(local)));
-            }
-            self.check_not_destroyed(&local.state).map(|()| None)
-        })
     }
 
     fn view_of(&self, local: &LocalState) -> MembersView {

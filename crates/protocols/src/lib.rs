@@ -6,6 +6,7 @@
 
 pub mod agreement;
 pub mod door;
+mod dropped;
 pub mod flood;
 pub mod hosts;
 pub mod membership;
@@ -15,3 +16,5 @@ pub mod restarts;
 pub mod service;
 pub mod view;
 pub mod voters;
+
+pub use dropped::DroppedMessages;

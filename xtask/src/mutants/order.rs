@@ -25,7 +25,7 @@ pub(super) const ORDER_MUTANTS: &[Mutant] = &[
         file: HOLDER,
         line: "let is_current = of == epoch && self.may_send(from, &content);",
         changed: "let is_current = matches!(content, OrderContent::Stored(_))\n            || of == epoch && self.may_send(from, &content);",
-        test: "order::",
+        test: "protocols units: order::",
     },
     Mutant {
         breaks: "a report before its word is worth nothing",

@@ -175,18 +175,6 @@ impl Group {
         self.call("view", |replica| Ok(self.view_of(replica.view()?)))
     }
 
-    /// Waits until the number of the view differs from `number`, for at most `time`, and returns
-    /// the view.
-    ///
-    /// # Errors
-    /// [`crate::ErrorKind::TimedOut`], [`GroupError::GroupDestroyed`], [`GroupError::Broken`],
-    /// [`crate::ErrorKind::Ended`], [`crate::ErrorKind::Thread`].
-    pub fn view_after_within(&self, number: u64, time: Duration) -> Result<GroupView> {
-        self.call("view_after", |replica| {
-            Ok(self.view_of(replica.view_after(number, TimeLimit::within(time))?))
-        })
-    }
-
     /// Waits for the view behind the one with a number, for at most `time`, and returns it with its reasons. The first view
     /// of a group has number 1. A group remembers its last 256 changes.
     ///

@@ -58,7 +58,7 @@ fn a_join_counts_from_an_operation_that_nobody_has_begun() {
         } else {
             let view = group.view().unwrap();
             if view.members.len() == 3 {
-                group.view_after_within(view.number, LONG).unwrap();
+                group.next_view_within(view.number, LONG).unwrap();
             }
             assert_eq!(operate(&mut member), (true, 2), "told before the first one without it");
             assert_eq!(member.world_ids(), [0, 2]);

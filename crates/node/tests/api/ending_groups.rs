@@ -59,9 +59,9 @@ fn destruction_is_told_to_who_is_joining() {
             let old = group(job, name, how.persistent(true));
             let mut inbox = job.create_mailbox().unwrap();
             if world.rank() == 0 {
-                let mut view = old.view().unwrap();
-                while view.number < CHANGES {
-                    view = old.view_after_within(view.number, LONG).unwrap();
+                let mut number = old.view().unwrap().number;
+                while number < CHANGES {
+                    number = old.next_view_within(number, LONG).unwrap().number();
                 }
                 old.destroy().unwrap();
             } else {

@@ -164,14 +164,14 @@ impl OrderCopy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::order::{OrderLevel, Party, RequestShape};
+    use crate::order::{OrderLevel, OrderParty, RequestShape};
     use landeck_wire::HostNumber;
 
     const OWN: HolderId = HolderId { word: 1, host: HostNumber(1) };
 
     fn copy_of(levels: &[OrderLevel]) -> OrderCopy {
         let mut copy = OrderCopy::created(OWN);
-        let party = Party { holder: OWN, number: 0 };
+        let party = OrderParty { holder: OWN, number: 0 };
         for (number, level) in (1..).zip(levels) {
             let asked = RequestShape { bytes: 10, level: *level };
             copy.push(&OrderEntry::Request { party, number, oldest: 1, asked });

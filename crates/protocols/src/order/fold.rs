@@ -6,7 +6,7 @@ use super::words::HolderId;
 
 /// A process that takes part in a group, on the host of a holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Party {
+pub struct OrderParty {
     /// The holder on its host.
     pub holder: HolderId,
     /// Its number there.
@@ -46,13 +46,13 @@ pub enum OrderEntry {
     /// A holder was put out; all parties of its host are gone.
     HostGone(HolderId),
     /// A party died. It stands behind all its accepted requests.
-    Died(Party),
+    Died(OrderParty),
     /// The home accepts nothing more in this epoch.
     Sealed,
     /// A request of a party.
     Request {
         /// The party.
-        party: Party,
+        party: OrderParty,
         /// Its number: a party's requests are accepted one after the other.
         number: u64,
         /// The party's oldest unanswered request. Outcomes before it are forgotten.
@@ -92,7 +92,7 @@ pub struct OrderFold {
     epoch: u64,
     is_sealed: bool,
     present: BTreeSet<HolderId>,
-    parties: BTreeMap<Party, PartyRecord>,
+    parties: BTreeMap<OrderParty, PartyRecord>,
 }
 
 impl OrderFold {
@@ -116,13 +116,13 @@ impl OrderFold {
 
     /// The number of a party's last request that has an entry; 0 before the first.
     #[must_use]
-    pub fn last_of(&self, party: Party) -> u64 {
+    pub fn last_of(&self, party: OrderParty) -> u64 {
         self.parties.get(&party).map_or(0, |record| record.last)
     }
 
     /// The position of a party's request, from its oldest unanswered one on.
     #[must_use]
-    pub fn outcome(&self, party: Party, number: u64) -> Option<u64> {
+    pub fn outcome(&self, party: OrderParty, number: u64) -> Option<u64> {
         let record = self.parties.get(&party)?;
         let first = record.last + 1 - record.outcomes.len() as u64;
         record.outcomes.get(usize::try_from(number.checked_sub(first)?).ok()?).copied()
@@ -130,12 +130,12 @@ impl OrderFold {
 
     /// Whether a party's death has an entry.
     #[must_use]
-    pub fn is_dead(&self, party: Party) -> bool {
+    pub fn is_dead(&self, party: OrderParty) -> bool {
         self.parties.get(&party).is_some_and(|record| record.is_dead)
     }
 
     /// Whether a request takes effect: it is its party's next one, and the party takes part.
-    pub(super) fn is_next(&self, party: Party, number: u64) -> bool {
+    pub(super) fn is_next(&self, party: OrderParty, number: u64) -> bool {
         self.present.contains(&party.holder)
             && !self.is_dead(party)
             && number == self.last_of(party) + 1
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn outcomes_are_kept_from_the_oldest_unanswered_request() {
         let holder = HolderId { word: 1, host: HostNumber(1) };
-        let party = Party { holder, number: 0 };
+        let party = OrderParty { holder, number: 0 };
         let asked = RequestShape { bytes: 1, level: OrderLevel::Total };
         let request = |number, oldest| OrderEntry::Request { party, number, oldest, asked };
         let mut fold = OrderFold::default();

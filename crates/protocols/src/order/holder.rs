@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use super::copy::OrderCopy;
 use super::feeding::{BATCH, Feeds, feed_of};
-use super::fold::{OrderEntry, OrderFold, Party, RequestShape};
+use super::fold::{OrderEntry, OrderFold, OrderParty, RequestShape};
 use super::homes::HomeReport;
 use super::message::{CopyReport, OrderContent, OrderMessage};
 use super::requests::{OrderAnswer, REQUESTS_MAX, Requests, WindowFull};
 use super::takeover::Takeover;
 use super::words::{GroupChange, GroupStanding, GroupWord, HolderId, OutCause};
+use crate::DroppedMessages;
 use crate::hosts::HostTiming;
 use crate::hosts::timing::Looks;
 use std::collections::BTreeMap;
@@ -60,17 +61,6 @@ pub enum OrderOutput {
     Evicted(OutCause),
     /// No complete copy of the group is left.
     GroupLost,
-}
-
-/// The messages that a holder has dropped.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DroppedMessages {
-    /// Those of another epoch.
-    pub stale: u64,
-    /// Those of a host that is no holder, or not in the place to send it.
-    pub foreign: u64,
-    /// Those that cannot be.
-    pub garbled: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -199,7 +189,7 @@ impl Holder {
 
     /// The number of the next request of a party on this host.
     #[must_use]
-    pub fn next_number(&self, party: Party) -> u64 {
+    pub fn next_number(&self, party: OrderParty) -> u64 {
         self.requests.next_number(party)
     }
 
@@ -265,7 +255,7 @@ impl Holder {
         let is_current = of == epoch && self.may_send(from, &content);
         if !is_current {
             let dropped = &mut self.dropped;
-            *if of == epoch { &mut dropped.foreign } else { &mut dropped.stale } += 1;
+            *if of == epoch { &mut dropped.foreign } else { &mut dropped.old } += 1;
             // It has not promised yet, so its report says nothing but that it is there.
             let report = || self.send(from, OrderContent::Report(self.copy_report()));
             return (of > epoch).then(report).into_iter().collect();
@@ -343,7 +333,7 @@ impl Holder {
     /// [`WindowFull`] if too many requests of the party are unanswered.
     pub fn ask(
         &mut self,
-        party: Party,
+        party: OrderParty,
         asked: RequestShape,
         now: Duration,
     ) -> Result<(u64, Vec<OrderOutput>), WindowFull> {
@@ -352,7 +342,7 @@ impl Holder {
     }
 
     /// A party on this host died. Its death gets its entry behind those of its requests.
-    pub fn died(&mut self, party: Party, now: Duration) -> Vec<OrderOutput> {
+    pub fn died(&mut self, party: OrderParty, now: Duration) -> Vec<OrderOutput> {
         self.requests.died(party);
         self.tell_one(party, now)
     }
@@ -474,7 +464,7 @@ impl Holder {
             Some(first) => {
                 // One from before the view may come late.
                 let is_late = first < copy.kept_from();
-                *if is_late { &mut self.dropped.stale } else { &mut self.dropped.garbled } += 1;
+                *if is_late { &mut self.dropped.old } else { &mut self.dropped.garbled } += 1;
                 return Vec::new();
             }
             None => OrderContent::Begin {
@@ -502,7 +492,7 @@ impl Holder {
         untold.into_iter().map(|content| self.send(home, content)).collect()
     }
 
-    fn tell_one(&mut self, party: Party, now: Duration) -> Vec<OrderOutput> {
+    fn tell_one(&mut self, party: OrderParty, now: Duration) -> Vec<OrderOutput> {
         match (&self.role, self.requests.untold_of(party)) {
             (Role::Open(_), Some(content)) => {
                 let mut outputs = self.take_own(content, now);
@@ -534,7 +524,7 @@ mod tests {
     const FIRST: HolderId = HolderId { word: 1, host: HostNumber(1) };
     const SECOND: HolderId = HolderId { word: 2, host: HostNumber(2) };
     const NOW: Duration = Duration::from_secs(5);
-    const PARTY: Party = Party { holder: SECOND, number: 0 };
+    const PARTY: OrderParty = OrderParty { holder: SECOND, number: 0 };
     const SHAPE: RequestShape = RequestShape { bytes: 1, level: OrderLevel::Total };
 
     /// The home of a group, alone.
@@ -562,7 +552,7 @@ mod tests {
         let mut home = home();
         assert!(home.is_open() && home.is_complete());
         assert_eq!((home.length(), home.stable(), home.delivered()), (1, 1, 1));
-        let own = Party { holder: FIRST, number: 0 };
+        let own = OrderParty { holder: FIRST, number: 0 };
         let (number, outputs) = home.ask(own, SHAPE, NOW).unwrap();
         assert!(outputs.iter().any(|it| matches!(it, OrderOutput::Answer(_))), "{outputs:?}");
         assert_eq!((number, home.fold().outcome(own, 1)), (1, Some(1)));
@@ -581,6 +571,8 @@ mod tests {
         assert_eq!(home.counted().len(), 1, "it has nothing");
         home.receive(SECOND, message(1, OrderContent::Stored(1)), &[], NOW);
         assert_eq!((home.counted().len(), home.length(), home.stable()), (2, 2, 1));
+        home.receive(SECOND, message(0, OrderContent::Stored(2)), &[], NOW);
+        assert_eq!(home.stable(), 1, "it has stored that in another epoch");
         home.receive(SECOND, message(1, OrderContent::Stored(2)), &[], NOW);
         assert_eq!(home.stable(), 2);
     }
@@ -592,7 +584,7 @@ mod tests {
         assert_eq!(home.dropped().foreign, 1, "it is no holder");
         register(&mut home);
         home.receive(SECOND, message(0, OrderContent::Stored(1)), &[], NOW);
-        assert_eq!(home.dropped().stale, 1, "another epoch");
+        assert_eq!(home.dropped().old, 1, "another epoch");
         home.receive(SECOND, message(1, OrderContent::Stored(9)), &[], NOW);
         assert_eq!(home.dropped().garbled, 1, "more than there is");
         let requests = |party, first, oldest| OrderContent::Requests {
@@ -602,7 +594,7 @@ mod tests {
             asked: vec![SHAPE],
             died_after: None,
         };
-        let own = Party { holder: FIRST, number: 0 };
+        let own = OrderParty { holder: FIRST, number: 0 };
         home.receive(SECOND, message(1, requests(own, 1, 1)), &[], NOW);
         home.receive(SECOND, message(1, requests(PARTY, 1, 2)), &[], NOW);
         home.receive(SECOND, message(1, requests(PARTY, u64::MAX, 1)), &[], NOW);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::feeding::{WINDOW_BYTES, WINDOW_ENTRIES};
-use super::fold::{OrderEntry, Party, RequestShape};
+use super::fold::{OrderEntry, OrderParty, RequestShape};
 use super::holder::{Holder, OrderOutput, Role};
 use super::homes::HomeReport;
 use super::message::OrderContent;
@@ -150,7 +150,7 @@ impl Holder {
     pub(super) fn take_requests(
         &mut self,
         (party, first, oldest, asked, died_after): (
-            Party,
+            OrderParty,
             u64,
             u64,
             Vec<RequestShape>,

@@ -3,7 +3,7 @@
 //! Each carries the epoch of its sender. The contents of entries and requests travel beside them: the driver reads them
 //! from the copy, and writes them where it is told to.
 
-use super::fold::{OrderFold, Party, RequestShape};
+use super::fold::{OrderFold, OrderParty, RequestShape};
 use super::words::HolderId;
 
 /// A message from one holder to another.
@@ -47,7 +47,7 @@ pub enum OrderContent {
     /// Requests of a party, for the home.
     Requests {
         /// The party.
-        party: Party,
+        party: OrderParty,
         /// The number of the first request.
         first: u64,
         /// The oldest unanswered one.

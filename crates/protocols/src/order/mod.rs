@@ -29,8 +29,8 @@ mod succession;
 mod takeover;
 pub mod words;
 
-pub use fold::{OrderEntry, OrderFold, OrderLevel, Party, RequestShape};
-pub use holder::{DroppedMessages, Holder, OrderOutput};
+pub use fold::{OrderEntry, OrderFold, OrderLevel, OrderParty, RequestShape};
+pub use holder::{Holder, OrderOutput};
 pub use homes::{HomeReport, Homes};
 pub use message::{CopyReport, OrderContent, OrderMessage};
 pub use requests::{OrderAnswer, WindowFull};

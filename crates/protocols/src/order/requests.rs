@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::fold::{OrderFold, OrderLevel, Party, RequestShape};
+use super::fold::{OrderFold, OrderLevel, OrderParty, RequestShape};
 use super::message::OrderContent;
 
 /// The requests of a party that may be unanswered at once.
@@ -27,7 +27,7 @@ pub struct WindowFull {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderAnswer {
     /// The party.
-    pub party: Party,
+    pub party: OrderParty,
     /// The number of its request.
     pub number: u64,
     /// The position of its entry.
@@ -59,14 +59,18 @@ impl PartyRequests {
 /// The unanswered requests of all parties of a host in one group.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Requests {
-    parties: BTreeMap<Party, PartyRequests>,
+    parties: BTreeMap<OrderParty, PartyRequests>,
     /// The stored requests that wait until they are stable, by position.
-    unstable: BTreeMap<u64, (Party, u64)>,
+    unstable: BTreeMap<u64, (OrderParty, u64)>,
 }
 
 impl Requests {
     /// Takes a request, and returns its number.
-    pub(super) fn ask(&mut self, party: Party, asked: RequestShape) -> Result<u64, WindowFull> {
+    pub(super) fn ask(
+        &mut self,
+        party: OrderParty,
+        asked: RequestShape,
+    ) -> Result<u64, WindowFull> {
         let new =
             || PartyRequests { oldest: 1, waiting: VecDeque::new(), unstored: 1, is_dead: false };
         let requests = self.parties.entry(party).or_insert_with(new);
@@ -79,12 +83,12 @@ impl Requests {
         Ok(requests.next() - 1)
     }
 
-    pub(super) fn next_number(&self, party: Party) -> u64 {
+    pub(super) fn next_number(&self, party: OrderParty) -> u64 {
         self.parties.get(&party).map_or(1, PartyRequests::next)
     }
 
     /// A party died. Its death is told behind its last request.
-    pub(super) fn died(&mut self, party: Party) {
+    pub(super) fn died(&mut self, party: OrderParty) {
         if let Some(requests) = self.parties.get_mut(&party) {
             requests.is_dead = true;
         }
@@ -93,7 +97,7 @@ impl Requests {
     /// An entry of an own party's request is stored.
     pub(super) fn stored(
         &mut self,
-        (party, number): (Party, u64),
+        (party, number): (OrderParty, u64),
         position: u64,
         level: OrderLevel,
     ) -> Option<OrderAnswer> {
@@ -116,7 +120,7 @@ impl Requests {
             .collect()
     }
 
-    fn answer(&mut self, party: Party, number: u64, position: u64) -> Option<OrderAnswer> {
+    fn answer(&mut self, party: OrderParty, number: u64, position: u64) -> Option<OrderAnswer> {
         let requests = self.parties.get_mut(&party)?;
         let index = usize::try_from(number.checked_sub(requests.oldest)?).ok()?;
         requests.waiting.get_mut(index)?.is_answered = true;
@@ -129,7 +133,7 @@ impl Requests {
 
     /// The messages that the home has to hear: the requests of each party without an entry, and deaths.
     pub(super) fn untold(&self, fold: &OrderFold) -> Vec<OrderContent> {
-        let is_told = |party: Party, requests: &PartyRequests| {
+        let is_told = |party: OrderParty, requests: &PartyRequests| {
             let is_death_told = !requests.is_dead || fold.is_dead(party);
             requests.unstored == requests.next() && is_death_told
         };
@@ -138,11 +142,11 @@ impl Requests {
     }
 
     /// The message of one party.
-    pub(super) fn untold_of(&self, party: Party) -> Option<OrderContent> {
+    pub(super) fn untold_of(&self, party: OrderParty) -> Option<OrderContent> {
         self.parties.get(&party).map(|requests| Self::message(party, requests))
     }
 
-    fn message(party: Party, requests: &PartyRequests) -> OrderContent {
+    fn message(party: OrderParty, requests: &PartyRequests) -> OrderContent {
         let skipped = (requests.unstored - requests.oldest) as usize;
         OrderContent::Requests {
             party,
@@ -160,7 +164,8 @@ mod tests {
     use crate::order::HolderId;
     use landeck_wire::HostNumber;
 
-    const PARTY: Party = Party { holder: HolderId { word: 1, host: HostNumber(1) }, number: 0 };
+    const PARTY: OrderParty =
+        OrderParty { holder: HolderId { word: 1, host: HostNumber(1) }, number: 0 };
 
     fn asked(bytes: u32, level: OrderLevel) -> RequestShape {
         RequestShape { bytes, level }

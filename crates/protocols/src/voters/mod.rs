@@ -34,4 +34,4 @@ pub use log::{LogContent, LogEntry, LogPosition, LogSnapshot, VoterLog};
 pub use message::{VoterAnswer, VoterContent, VoterMessage};
 pub use quorum::{Voters, VotersError};
 pub use stored::{StoredVoter, VoterRecord};
-pub use voter::{DroppedMessages, MajorityLoss, ProposalError, Voter, VoterOutput};
+pub use voter::{MajorityLoss, ProposalError, Voter, VoterOutput};

@@ -13,6 +13,7 @@ use super::message::{VoterContent, VoterMessage};
 use super::quorum::{Voters, VotersError};
 use super::role::{Leadership, Role};
 use super::stored::{StoredVoter, VoterRecord};
+use crate::DroppedMessages;
 use crate::hosts::timing::HostTiming;
 
 /// An action for the driver of a voter.
@@ -72,17 +73,6 @@ pub enum ProposalError {
     /// There cannot be so many voters.
     #[error(transparent)]
     Voters(#[from] VotersError),
-}
-
-/// The messages that a voter has dropped.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DroppedMessages {
-    /// Messages that no voter can have sent to this incarnation.
-    pub garbled: u64,
-    /// Messages of an old term.
-    pub old: u64,
-    /// Answers and votes of hosts that have no part in the log any more.
-    pub foreign: u64,
 }
 
 /// The absence of a majority.

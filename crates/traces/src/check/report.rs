@@ -67,7 +67,7 @@ impl fmt::Display for TraceReport {
     }
 }
 
-/// A number with a comma before each three digits.
+/// A number with a comma before each three digits. This crate imports nothing, so it has this itself.
 pub(crate) fn with_commas(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

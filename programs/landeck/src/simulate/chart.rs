@@ -3,7 +3,8 @@
 use crate::picture::{HEIGHT, Picture, WIDTH};
 
 use super::study::{Along, Series, Study};
-use super::table::{short, thousands};
+use super::table::short;
+use landeck_host::report::thousands;
 
 const LEFT: f64 = 110.0;
 const RIGHT: f64 = 260.0;

@@ -9,8 +9,9 @@
 use super::measured::{self, MeasuredError};
 use super::meter::Meter;
 use super::study::{Along, Ground, Series, Study, middle, middle_half};
-use super::table::{short, thousands};
+use super::table::short;
 use crate::tune::{self, Found, is_moved};
+use landeck_host::report::thousands;
 use std::time::{Duration, Instant};
 
 /// The most launches that count for each time, measured and simulated.

@@ -2,7 +2,7 @@
 
 use landeck_simulator::{Death, Outcome, SimulationReport, Time};
 
-use super::table::thousands;
+use landeck_host::report::thousands;
 
 /// Lists the deaths and the outcomes of all members. Neighbours with equal outcomes share a line.
 pub(crate) fn text(heading: &str, deaths: &[Death], report: &SimulationReport) -> String {

@@ -6,7 +6,7 @@ use crate::picture::Picture;
 
 use super::chart::colour;
 use super::study::Study;
-use super::table::thousands;
+use landeck_host::report::thousands;
 
 /// The fastest architecture of each field.
 pub(crate) struct Map {

@@ -1,5 +1,7 @@
 //! Times as a text table.
 
+use landeck_host::report::thousands;
+
 use super::study::{Along, Study};
 
 /// Formats a study: series from left to right, places from top to bottom, times in microseconds, and their means.
@@ -47,19 +49,6 @@ pub(crate) fn short(value: f64) -> String {
     }
     let decimals = (2 - value.log10().floor() as i32).clamp(0, 6) as usize;
     format!("{value:.decimals$}")
-}
-
-/// Formats a whole number with thousands separators.
-pub(crate) fn thousands(value: u64) -> String {
-    let digits = value.to_string();
-    let mut text = String::new();
-    for (number, digit) in digits.chars().enumerate() {
-        if number > 0 && (digits.len() - number).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]

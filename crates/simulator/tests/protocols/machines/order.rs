@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use landeck_protocols::hosts::{Detector, HostTiming, Lease};
 use landeck_protocols::order::{
-    GroupStanding, GroupWord, HolderId, HomeReport, Homes, OrderEntry, OrderMessage, Party,
+    GroupStanding, GroupWord, HolderId, HomeReport, Homes, OrderEntry, OrderMessage, OrderParty,
 };
 use landeck_simulator::{Events, Time};
 use landeck_wire::HostIncarnation;
@@ -201,7 +201,7 @@ struct World {
     words: Vec<GroupWord>,
     detectors: BTreeMap<usize, Detector>,
     incarnations: u64,
-    requests: BTreeMap<(u32, Party, u64), Request>,
+    requests: BTreeMap<(u32, OrderParty, u64), Request>,
     /// The traces of holders that are over.
     traces: Vec<Trace>,
     stops: u32,

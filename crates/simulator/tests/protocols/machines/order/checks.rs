@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use landeck_protocols::order::feeding::WINDOW_ENTRIES;
-use landeck_protocols::order::{HolderId, OrderEntry, Party};
+use landeck_protocols::order::{HolderId, OrderEntry, OrderParty};
 
 use super::held::{CopyLog, Held, Request};
 use crate::machines::host_checks::{Check, ensure};
@@ -115,10 +115,10 @@ impl OrderChecks {
 pub(super) fn log_holds(
     group: u32,
     log: &CopyLog,
-    requests: &BTreeMap<(u32, Party, u64), Request>,
+    requests: &BTreeMap<(u32, OrderParty, u64), Request>,
 ) -> Check {
-    let mut last: BTreeMap<Party, u64> = BTreeMap::new();
-    let (mut dead, mut gone): (Vec<Party>, Vec<HolderId>) = (Vec::new(), Vec::new());
+    let mut last: BTreeMap<OrderParty, u64> = BTreeMap::new();
+    let (mut dead, mut gone): (Vec<OrderParty>, Vec<HolderId>) = (Vec::new(), Vec::new());
     for (position, entry) in (0..).zip(&log.entries) {
         match entry {
             OrderEntry::Request { party, number, .. } => {

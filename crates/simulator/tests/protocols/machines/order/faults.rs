@@ -140,7 +140,7 @@ impl World {
 
     pub(super) fn end_holder(&mut self, node: usize, group: u32) {
         if let Some(held) = self.nodes[node].held.remove(&group) {
-            self.stale += held.machine.dropped().stale;
+            self.stale += held.machine.dropped().old;
             self.traces.push(held.trace);
         }
     }
@@ -305,7 +305,7 @@ impl World {
         }
         let living: Vec<HolderId> = self.holders(group).map(|held| held.machine.id()).collect();
         let is_open = |(key, request): &(&(u32, _, u64), &super::Request)| {
-            let (of, party, _): (u32, landeck_protocols::order::Party, u64) = **key;
+            let (of, party, _): (u32, landeck_protocols::order::OrderParty, u64) = **key;
             of == group && living.contains(&party.holder) && !request.is_answered
         };
         let open = self.requests.iter().find(is_open);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use landeck_protocols::order::{Holder, HolderId, OrderEntry, OrderLevel, Party};
+use landeck_protocols::order::{Holder, HolderId, OrderEntry, OrderLevel, OrderParty};
 
 /// The content of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,8 +14,8 @@ pub(super) enum Content {
 /// An event that the members on a host see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Seen {
-    View { members: Vec<Party> },
-    Message { from: Party, number: u64, level: OrderLevel },
+    View { members: Vec<OrderParty> },
+    Message { from: OrderParty, number: u64, level: OrderLevel },
 }
 
 /// The events that the parties of one holder have seen, with the positions of the entries.
@@ -25,7 +25,7 @@ pub(super) struct Trace {
     pub(super) group: u32,
     pub(super) events: Vec<(u64, Seen)>,
     /// Where each party's membership begins and ends.
-    pub(super) spans: BTreeMap<Party, (u64, u64)>,
+    pub(super) spans: BTreeMap<OrderParty, (u64, u64)>,
     /// Whether it lasts until the end of the run.
     pub(super) is_survivor: bool,
 }
@@ -89,9 +89,9 @@ pub(super) struct Held {
     pub(super) log: CopyLog,
     pub(super) trace: Trace,
     /// The members, in the order of joining, at the delivered position.
-    pub(super) members: Vec<Party>,
+    pub(super) members: Vec<OrderParty>,
     /// The living parties of this host.
-    pub(super) parties: Vec<Party>,
+    pub(super) parties: Vec<OrderParty>,
     pub(super) next_party: u32,
 }
 
@@ -115,8 +115,8 @@ impl Held {
     }
 
     /// Another party comes.
-    pub(super) fn add_party(&mut self) -> Party {
-        let party = Party { holder: self.machine.id(), number: self.next_party };
+    pub(super) fn add_party(&mut self) -> OrderParty {
+        let party = OrderParty { holder: self.machine.id(), number: self.next_party };
         self.next_party += 1;
         self.parties.push(party);
         party
@@ -126,7 +126,7 @@ impl Held {
     pub(super) fn deliver(
         &mut self,
         position: u64,
-        contents: &BTreeMap<(u32, Party, u64), Request>,
+        contents: &BTreeMap<(u32, OrderParty, u64), Request>,
     ) {
         let Some(entry) = self.log.entries.get(position as usize) else { return };
         let before = self.members.len();
@@ -161,7 +161,11 @@ impl Held {
     }
 
     /// Takes over the contents of another copy, of which nobody here has seen anything.
-    pub(super) fn begin(&mut self, log: CopyLog, contents: &BTreeMap<(u32, Party, u64), Request>) {
+    pub(super) fn begin(
+        &mut self,
+        log: CopyLog,
+        contents: &BTreeMap<(u32, OrderParty, u64), Request>,
+    ) {
         self.log = log;
         self.members.clear();
         (0..self.log.len()).for_each(|position| self.deliver(position, contents));

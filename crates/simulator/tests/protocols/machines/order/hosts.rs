@@ -6,7 +6,7 @@ use std::time::Duration;
 use landeck_protocols::hosts::{Lease, LeaseOutput};
 use landeck_protocols::order::{
     GroupChange, GroupStanding, GroupWord, Holder, OrderContent, OrderEntry, OrderLevel,
-    OrderOutput, Party, RequestShape,
+    OrderOutput, OrderParty, RequestShape,
 };
 use landeck_wire::heartbeat::Heartbeat;
 use landeck_wire::{HostIncarnation, HostNumber};
@@ -351,7 +351,7 @@ impl World {
         }
     }
 
-    fn ask(&mut self, node: usize, group: u32, party: Party, content: Content) {
+    fn ask(&mut self, node: usize, group: u32, party: OrderParty, content: Content) {
         let level = if self.draw.permille(400) { OrderLevel::Safe } else { OrderLevel::Total };
         let bytes = self.draw.pick(&[0, 100, 1_000, 20_000]);
         let Some(held) = self.nodes[node].held.get(&group) else { return };

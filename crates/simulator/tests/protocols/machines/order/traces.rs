@@ -4,23 +4,23 @@
 
 use std::collections::BTreeMap;
 
-use landeck_protocols::order::{OrderLevel, Party};
+use landeck_protocols::order::{OrderLevel, OrderParty};
 
 use super::held::{Request, Seen, Trace};
 use crate::machines::host_checks::{Check, ensure};
 
 /// The events that one member saw while it was one.
 struct MemberTrace<'a> {
-    party: Party,
+    party: OrderParty,
     events: Vec<&'a (u64, Seen)>,
 }
 
-type Messages = Vec<(Party, u64)>;
+type Messages = Vec<(OrderParty, u64)>;
 
 impl MemberTrace<'_> {
     /// Its views with the messages in each.
-    fn views(&self) -> Vec<(u64, &[Party], Messages)> {
-        let mut views: Vec<(u64, &[Party], Messages)> = Vec::new();
+    fn views(&self) -> Vec<(u64, &[OrderParty], Messages)> {
+        let mut views: Vec<(u64, &[OrderParty], Messages)> = Vec::new();
         for (position, seen) in &self.events {
             match (seen, views.last_mut()) {
                 (Seen::View { members }, _) => views.push((*position, members, Vec::new())),
@@ -48,7 +48,7 @@ fn members<'a>(traces: &[&'a Trace]) -> Vec<MemberTrace<'a>> {
 pub(super) fn all_hold(
     group: u32,
     traces: &[&Trace],
-    requests: &BTreeMap<(u32, Party, u64), Request>,
+    requests: &BTreeMap<(u32, OrderParty, u64), Request>,
 ) -> Check {
     let survivors: Vec<&Trace> = traces.iter().copied().filter(|it| it.is_survivor).collect();
     let everybody = members(traces);
@@ -66,7 +66,7 @@ fn views_hold(member: &MemberTrace<'_>) -> Check {
             format!("{party:?} saw {first:?} first, at {position}")
         })?;
     }
-    let mut before: Option<(u64, &[Party])> = None;
+    let mut before: Option<(u64, &[OrderParty])> = None;
     for (position, members, _) in member.views() {
         ensure(members.contains(&party), "a view has its own member", || {
             format!("{party:?} is not in its view {position}")
@@ -75,7 +75,7 @@ fn views_hold(member: &MemberTrace<'_>) -> Check {
         ensure(before.is_none() || position > last, "views follow each other", || {
             format!("{party:?} saw view {position} after {last}")
         })?;
-        let stay = |all: &[Party], other: &[Party]| {
+        let stay = |all: &[OrderParty], other: &[OrderParty]| {
             all.iter().filter(|it| other.contains(it)).copied().collect::<Vec<_>>()
         };
         ensure(
@@ -91,10 +91,10 @@ fn views_hold(member: &MemberTrace<'_>) -> Check {
 fn messages_hold(
     group: u32,
     member: &MemberTrace<'_>,
-    requests: &BTreeMap<(u32, Party, u64), Request>,
+    requests: &BTreeMap<(u32, OrderParty, u64), Request>,
 ) -> Check {
     let party = member.party;
-    let mut last: BTreeMap<Party, u64> = BTreeMap::new();
+    let mut last: BTreeMap<OrderParty, u64> = BTreeMap::new();
     for (position, seen) in &member.events {
         let Seen::Message { from, number, level } = seen else { continue };
         let sent = requests.get(&(group, *from, *number));
@@ -116,8 +116,8 @@ fn messages_hold(
 /// Surviving members that go from one view to the next together saw the same, and each message in the same view.
 fn views_agree(members: &[MemberTrace<'_>]) -> Check {
     let mut between: BTreeMap<(u64, u64), Messages> = BTreeMap::new();
-    let mut former: BTreeMap<u64, Vec<(Party, u64)>> = BTreeMap::new();
-    let mut view_of: BTreeMap<(Party, u64), u64> = BTreeMap::new();
+    let mut former: BTreeMap<u64, Vec<(OrderParty, u64)>> = BTreeMap::new();
+    let mut view_of: BTreeMap<(OrderParty, u64), u64> = BTreeMap::new();
     for member in members {
         let views = member.views();
         for (view, _, messages) in &views {
@@ -163,8 +163,8 @@ fn order_agrees(survivors: &[&Trace]) -> Check {
 
 /// Safe messages have one order, also with those that lost hosts saw.
 fn safe_order_agrees(traces: &[&Trace]) -> Check {
-    let mut places: BTreeMap<(Party, u64), u64> = BTreeMap::new();
-    let mut messages: BTreeMap<u64, (Party, u64)> = BTreeMap::new();
+    let mut places: BTreeMap<(OrderParty, u64), u64> = BTreeMap::new();
+    let mut messages: BTreeMap<u64, (OrderParty, u64)> = BTreeMap::new();
     for trace in traces {
         for (position, seen) in &trace.events {
             let Seen::Message { from, number, level: OrderLevel::Safe } = seen else { continue };
@@ -176,7 +176,7 @@ fn safe_order_agrees(traces: &[&Trace]) -> Check {
             })?;
         }
     }
-    let lost = |message: &&(Party, u64)| {
+    let lost = |message: &&(OrderParty, u64)| {
         let survivors = traces.iter().filter(|trace| trace.is_survivor);
         let place = places.get(*message).copied().unwrap_or(0);
         let mut begun = survivors.filter(|it| it.events.first().is_some_and(|it| it.0 <= place));
